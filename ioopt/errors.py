@@ -97,7 +97,6 @@ def require_numbers(count: float, what: str, remedy: str) -> None:
 
 
 EXTRAS = {
-    "numba": "fast",
     "matplotlib": "plot",
     "distributed": "campaign",
     "psutil": "campaign",

@@ -139,7 +139,7 @@ class Deadline:
 
 RENAMED: dict[str, dict[str, str]] = {
     "command": {
-        "compile": "doctor --compile",
+        "compile": "doctor",
         "decide": "solve --now",
         "explain": "check --explain",
         "generate": "instances generate",

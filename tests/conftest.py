@@ -22,7 +22,8 @@ from hypothesis.internal.conjecture import providers
 
 from ioopt import options
 from ioopt.cli.main import main
-from ioopt.compiled import choice, library
+from ioopt.compiled import library
+from ioopt.compiled.library import Engine
 from ioopt.compiled.memory import Machine, Maker, Plain
 from ioopt.options import Deadline
 from ioopt.solvers.backends import cpsat_program, mathopt_program, pulp_program
@@ -57,18 +58,11 @@ settings.load_profile("repeatable")
 
 ROOT = Path(__file__).resolve().parent.parent
 
-ENGINES = ("python", pytest.param("compiled", marks=pytest.mark.slow))
-"""Engines of a simulator.
-
-To compile machine code takes longer than all default tests, so it is a slow test.
-"""
-
-
 needs_kernels = pytest.mark.skipif(
     bool(library.why_plain()), reason=f"plain kernels: {library.why_plain()}"
 )
-C_ENGINES = ("python", pytest.param("compiled", marks=needs_kernels))
-"""Engines of a simulator that is compiled from C when ioopt is installed."""
+ENGINES = ("python", pytest.param("compiled", marks=needs_kernels))
+"""How kernels run; compiled ones only where a compiler was found."""
 
 
 def first(count: int, values: Iterable[Any]) -> list[Any]:
@@ -95,6 +89,15 @@ def both_makers() -> list[Maker]:
     if loaded is None:
         pytest.skip(f"kernels are plain Python here: {library.why_plain()}")
     return [Plain(), Machine(loaded)]
+
+
+def both_engines() -> tuple[Engine, Engine]:
+    """Return how plain and how compiled kernels are asked for.
+
+    The test is skipped, visibly, where no kernels were compiled.
+    """
+    both_makers()
+    return "python", "compiled"
 
 
 def deadline_of_checks(count: int) -> Deadline:
@@ -270,7 +273,6 @@ def to_the_end(run: Callable[..., Any]) -> Callable[..., Any]:
 
 COUNTED: list[tuple[Any, str, Any]] = [
     (options, "now", lambda: next(LOOKS) * LOOK_SECONDS),
-    (choice, "available", lambda: False),
     (cpsat_program, "_configure", by_work(cpsat_program._configure)),
     (mathopt_program, "solve_by_mathopt", to_the_end(mathopt_program.solve_by_mathopt)),
     (pulp_program, "solve_cbc", to_the_end(pulp_program.solve_cbc)),
@@ -290,7 +292,7 @@ COUNTED: list[tuple[Any, str, Any]] = [
     (
         exact_workflow,
         "LIMITS",
-        exact_workflow.LIMITS.model_copy(update={"plain_replays": 500}),
+        exact_workflow.LIMITS.model_copy(update={"tiny_replays": 500}),
     ),
     (anneal, "STEP_SECONDS", 5e-4),
 ]
@@ -301,8 +303,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Make default tests independent of the speed of the machine.
 
     Deadlines count how often they are checked, and backends count deterministic work
-    instead of seconds. Machine code is used only if a test asks for it. Slow tests use
-    the real clock.
+    instead of seconds. Slow tests use the real clock.
     """
     for module, name, found in REAL if item.get_closest_marker("slow") else COUNTED:
         setattr(module, name, found)

@@ -1,22 +1,21 @@
-"""Helpers of the gang tests: phase cases, compiled phases on a State, and random
-workloads.
+"""Helpers of the gang tests: engines, phase cases, compiled phases on a State, and
+random workloads.
 """
 
 import json
 import random
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ioopt.compiled import compiled
-from ioopt.decisions.gang.rules import RuleNumbers, Rules
+from ioopt.compiled.memory import Maker
+from ioopt.decisions.gang.rules import Rules
 from ioopt.decisions.gang.state import State
 from ioopt.problems.gang import GangMatrixPlan, GangMatrixProblem, GangProblem
-from ioopt.sim.gang.board import Board, Jobs
-from ioopt.sim.gang.update import Phase, updated
+from ioopt.sim.gang.update import PHASES, updated
 from ioopt.solvers.gang.policy import ADAPTIVE_IOGS, GS, IOGS, MIGRATE_IOGS
 
+"""The simulators of gangs."""
 POLICIES = {policy.name: policy for policy in (GS, IOGS, ADAPTIVE_IOGS, MIGRATE_IOGS)}
 CASE_NAMES = {
     "GS": "gs",
@@ -131,35 +130,9 @@ def drawn(problem: GangMatrixProblem, plan: GangMatrixPlan) -> list[str]:
     return [" ".join(row) for row in cells]
 
 
-@cache
-def in_machine_code(name: str) -> Phase:
-    """Return a function that runs one phase as machine code and takes lists like the
-    original.
-    """
-    from ioopt.sim.gang import phases
-    from ioopt.sim.gang.compiled import in_arrays
-
-    kernel = compiled(phases.__name__, name, whole=True)
-
-    def masks(words: Any) -> list[int]:
-        return [int.from_bytes(row.tobytes(), "little") for row in words]
-
-    def phase(board: Board, jobs: Jobs, rules: RuleNumbers, now: Any) -> None:
-        there, table = in_arrays(board, board.nodes), in_arrays(jobs, board.nodes)
-        kernel(there, table, rules, now)
-        board.homes[:], board.filled[:] = masks(there.homes), masks(there.filled)
-        for name in ("run", "moved", "tally"):
-            getattr(board, name)[:] = getattr(there, name).tolist()
-        jobs.columns[:] = masks(table.columns)
-        for name in ("home", "span", "local"):
-            getattr(jobs, name)[:] = getattr(table, name).tolist()
-
-    return phase
-
-
-def compiled_phase(state: State, name: str, rules: Rules) -> State:
-    """Return *state* after one compiled phase."""
-    return updated(state, rules, [in_machine_code(name)], full=name == "fill")
+def compiled_phase(state: State, name: str, rules: Rules, make: Maker) -> State:
+    """Return *state* after one phase, run on what *make* makes."""
+    return updated(state, rules, [PHASES[name]], name == "fill", make)
 
 
 def random_workload(seed: int, max_jobs: int = 14) -> GangProblem:

@@ -26,7 +26,7 @@ from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.solvers.batch_io.run import run_trace
 
 if TYPE_CHECKING:
-    from ioopt.compiled import Floats
+    from ioopt.arrays import Floats
 
 SCALE_ERROR = 0.01
 BIN_SECONDS = 3600.0

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from ioopt.compiled import Floats
+    from ioopt.arrays import Floats
 
 DAY = 86400.0
 WEEK = 7 * DAY

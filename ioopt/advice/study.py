@@ -52,7 +52,7 @@ from ioopt.advice.workload import (
 from ioopt.errors import InstanceError
 
 if TYPE_CHECKING:
-    from ioopt.compiled import Floats
+    from ioopt.arrays import Floats
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
 """The I/O fractions to try when the I/O fraction is not known."""

@@ -31,7 +31,7 @@ from ioopt.units import counted, quantity
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ioopt.compiled import Floats
+    from ioopt.arrays import Floats
 
     Bools = NDArray[np.bool_]
 

@@ -1,22 +1,18 @@
-"""``ioopt doctor``: list which parts are installed and which are missing, and compile
-kernels in advance.
-"""
+"""``ioopt doctor``: list which parts are installed and which are missing."""
 
 import os
 import platform
-import sys
-import time
 from collections.abc import Iterator
 from importlib import metadata
 from importlib.util import find_spec
 
 import click
 
-from ioopt import compiled, registry
-from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt import registry
+from ioopt.cli.lazy import IooptCommand
 from ioopt.cli.options import format_option
-from ioopt.compiled import choice, library
-from ioopt.errors import EXTRAS, missing
+from ioopt.compiled import library
+from ioopt.errors import EXTRAS
 from ioopt.formats.native import dump_json
 from ioopt.tables import render, terminal_width
 from ioopt.version import __version__
@@ -25,11 +21,8 @@ EPILOG = """\b
 Examples:
   ioopt doctor
   ioopt doctor --format json
-  NUMBA_CACHE_DIR=/var/cache/ioopt ioopt doctor --compile
 """
 PARTS = {
-    "numba": "machine code for simulators and searches; without it they are plain "
-    "Python",
     "matplotlib": "ioopt plot, reports, compare --plot",
     "distributed": "sweeps over several machines, the Dask adapter",
     "zmq": "ioopt serve --batsim",
@@ -44,44 +37,20 @@ Row = tuple[str, str, str, str]
 
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
-@click.option(
-    "--compile",
-    "compiling",
-    is_flag=True,
-    help="Compile all kernels first, once for this machine (a minute or so).",
-)
 @format_option("table", "json")
-def doctor(compiling: bool, form: str) -> None:
-    """List backends, versions, optional parts, compiled kernels and plugins.
+def doctor(form: str) -> None:
+    """List backends, versions, optional parts and plugins, and whether simulators and
+    searches are compiled.
 
-    --compile is never necessary. A run with a time limit of a minute or more compiles
-    what it uses. A shorter run uses plain Python while another process compiles for the
-    next run. Compiled code is stored beside the package, or in NUMBA_CACHE_DIR, and is
-    loaded within a second.
+    They are compiled when ioopt is installed, if a C compiler is there. Without one
+    they are plain Python: the answers are the same, and take longer.
     """
-    if compiling:
-        _compile()
     rows = [*_here(), *_backends(), *_parts(), *_kernels(), *_plugins()]
     headers = ("what", "name", "state", "note")
     if form == "json":
         click.echo(dump_json([dict(zip(headers, row)) for row in rows]), nl=False)
     else:
         click.echo(render(headers, rows, width=terminal_width(), wrap=3), nl=False)
-
-
-def _compile() -> None:
-    if not compiled.available():
-        raise missing("numba", "compiling")
-    for done, kernel in enumerate(choice.KERNELS.values(), 1):
-        begun = time.perf_counter()
-        kernel.compile()
-        if not quiet():
-            seconds = f"{time.perf_counter() - begun:.1f} s"
-            what = (
-                f"compiled {done} of {len(choice.KERNELS)}: {kernel.family}, "
-                f"{kernel.name}"
-            )
-            print(f"{what} ({seconds})", file=sys.stderr, flush=True)
 
 
 def _here() -> Iterator[Row]:
@@ -145,17 +114,7 @@ def _parts() -> Iterator[Row]:
 
 def _kernels() -> Iterator[Row]:
     why = library.why_plain()
-    yield "kernel", "made at installation", "plain Python" if why else "compiled", why
-    if not compiled.available():
-        return
-    for kernel in choice.KERNELS.values():
-        ready = kernel.ready()
-        yield (
-            "kernel",
-            f"{kernel.family}, {kernel.name}",
-            "compiled" if ready else "not yet",
-            "" if ready else "made when needed, or by ioopt doctor --compile",
-        )
+    yield "kernels", "of this installation", "plain Python" if why else "compiled", why
 
 
 def _plugins() -> Iterator[Row]:

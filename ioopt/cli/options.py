@@ -8,8 +8,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, redirect_stdout, suppress
-from functools import wraps
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +18,6 @@ from click.shell_completion import CompletionItem
 from ioopt import registry
 from ioopt.catalog import entries
 from ioopt.cli.lazy import BareOption, F, Seconds, quiet, set_option, together
-from ioopt.compiled import choice
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import THREADS, Kind
 from ioopt.formats.native import check_writable, read_json, shown, validate
@@ -106,25 +105,43 @@ def watching(
     """Show a bar with time, objective and bound on a terminal while the block runs.
 
     The bar appears after one second, so that quick answers show none, and is removed at
-    the end.
+    the end. At that time a note says if kernels are plain Python.
     """
-    if not quiet():
-        choice.say = say
-    if quiet() or not sys.stderr.isatty():
-        yield None
-        return
-    bar = _bar("TimeElapsedColumn", transient=True)
-    task = bar.add_task(title, total=limit, state="building")
-    patience = threading.Timer(PATIENCE_SECONDS, bar.start)
-    patience.start()
-    try:
+    # Commands that solve nothing start quickly without it.
+    from ioopt.compiled import library
+
+    with ExitStack() as stack:
+        if not quiet() and (why := library.why_plain()):
+            note = partial(_say_once, f"kernels run as plain Python, slowly: {why}")
+            stack.enter_context(_after_a_second(note))
+        if quiet() or not sys.stderr.isatty():
+            yield None
+            return
+        bar = _bar("TimeElapsedColumn", transient=True)
+        task = bar.add_task(title, total=limit, state="building")
+        stack.callback(bar.stop)
+        stack.enter_context(_after_a_second(bar.start))
         yield lambda found: bar.update(
             task, completed=found.deadline.elapsed(), state=_state(found)
         )
+
+
+@contextmanager
+def _after_a_second(action: Callable[[], None]) -> Iterator[None]:
+    """Call *action* once the block has run for a second, if it runs that long."""
+    patience = threading.Timer(PATIENCE_SECONDS, action)
+    patience.start()
+    try:
+        yield
     finally:
         patience.cancel()
         patience.join()
-        bar.stop()
+
+
+@cache
+def _say_once(note: str) -> None:
+    """Say *note* once in a process."""
+    say(f"note: {note}")
 
 
 @contextmanager

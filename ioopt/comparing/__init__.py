@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import registry
 from ioopt.comparing.measures import Row, add_ratios, spent
-from ioopt.compiled import choice as machine_code
 from ioopt.errors import (
     BackendMissingError,
     ExitCode,
@@ -18,7 +17,7 @@ from ioopt.errors import (
     UsageError,
 )
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
-from ioopt.options import SolveOptions, parse_assignments, refuse_left_backend
+from ioopt.options import parse_assignments, refuse_left_backend
 from ioopt.problems.base import Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
@@ -44,10 +43,6 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
     return name, parse_assignments(words.split(",")) if words else {}
 
 
-PLAIN_ITEMS = 50
-"""The largest number of tasks or jobs for which replays run in plain Python, so that no
-compiled code is loaded.
-"""
 MORE_COLUMNS = 2
 """The number of metrics, besides the measure, in the table that :func:`compare`
 returns.
@@ -126,8 +121,7 @@ def compare_rows(
     rows: list[Row] = []
     shared = None
     try:
-        limit = options.get("time_limit", SolveOptions.time_limit_seconds)
-        _load_shared(problem, kind, [row.spec for row in chosen], limit)
+        _load_shared(kind, [row.spec for row in chosen])
         for choice in chosen:
             answer = _run(problem, kind, choice, {"measure": by.name, **options})
             rows.append(_row(answer, choice))
@@ -244,30 +238,14 @@ def _best_rival(rows: Sequence[Row], row: Row, metric: Metric) -> Row | None:
     return None
 
 
-def _load_shared(
-    problem: Problem, kind: Kind, specs: Sequence[SolverSpec], limit: float | None
-) -> None:
-    """Load the modules that all rows use, and the compiled replay if it exists, before
-    the first row is timed.
-    """
+def _load_shared(kind: Kind, specs: Sequence[SolverSpec]) -> None:
+    """Load the modules that all rows use, before the first row is timed."""
     kind.load()
     for spec in specs:
         with suppress(UsageError):  # the row of the solver says what is wrong
             spec.solve_function()
     if any("CP-SAT" in spec.backends for spec in specs):
         import_module("ioopt.solvers.backends.cpsat_program")
-    items = getattr(problem, "tasks", getattr(problem, "jobs", ()))
-    in_time = limit is None or limit > 2 * machine_code.LOADING_SECONDS
-    if len(items) <= PLAIN_ITEMS or not in_time:
-        return
-    family = kind.family.replace("_", "-")
-    for kernel in machine_code.KERNELS.values():
-        if kernel.family == family:
-            # The first kernel of a family is that of its replay. Loading it loads
-            # numba, which takes most of the time.
-            if kernel.ready():
-                kernel.compile()
-            return
 
 
 def default_solvers(kind: Kind, problem: Problem) -> tuple[str, ...]:

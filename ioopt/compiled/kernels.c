@@ -1,4 +1,4 @@
-/* text c3b92d3005ebe5075a1608a4a7e7c011d729db1a643a7cf05a690a7f05dcec78 */
+/* text 986ae1214d61d11f5464d76343549a26a95be722cfe39b1b399a9cdc8cc03ebf */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -8,11 +8,6 @@
 #define EXPORTED __declspec(dllexport)
 #else
 #define EXPORTED __attribute__((visibility("default")))
-#endif
-#ifdef __GNUC__
-#define APART __attribute__((noinline))
-#else
-#define APART
 #endif
 
 /* With CHECKED, an index outside its list and a number too large for its field end the
@@ -84,6 +79,14 @@ static inline double ulp(double a) {
   memcpy(&next, &bits, sizeof next);
   return next < INFINITY ? next - a : a - nextafter(a, 0.0);
 }
+/* The bits that are set in the absolute value, as Python counts them. */
+static inline int64_t bit_count(int64_t a) {
+  uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a;
+  x -= x >> 1 & UINT64_C(0x5555555555555555);
+  x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+  x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+  return (int64_t)(x * UINT64_C(0x0101010101010101) >> 56);
+}
 
 #define batch_io_adaptive_PAYS 0.999999999
 #define batch_io_boxes_OVERDUE_SECONDS 300LL
@@ -100,13 +103,64 @@ static inline double ulp(double a) {
 #define exact_enumeration_kernel_FOUND 1LL
 #define exact_enumeration_kernel_LIMIT 2LL
 #define exact_enumeration_kernel_STUCK 3LL
+#define exact_queue_bound_ENDED_TASK 3LL
+#define exact_queue_bound_LOOSE 0LL
+#define exact_queue_bound_QUEUED 1LL
+#define exact_queue_bound_RUNNING 2LL
+#define exact_queue_kernel_ASKS 1LL
+#define exact_queue_kernel_BEFORE 0LL
+#define exact_queue_kernel_CLOSE (-1LL)
+#define exact_queue_kernel_DONE 0LL
+#define exact_queue_kernel_ENDS 0LL
+#define exact_queue_kernel_FAILS 2LL
+#define exact_queue_kernel_LIMIT 1LL
+#define gang_clock_NEVER 1152921504606846976LL
+#define gang_phases_NO_ROOM (-1LL)
+#define gang_phases_REFUSED (-2LL)
+#define gang_rules_ADAPTIVE 2LL
+#define gang_rules_BEST_FIT 0LL
+#define gang_rules_FILE_NODES 1LL
+#define gang_rules_HDF 3LL
+#define gang_rules_LAS 2LL
+#define gang_rules_LEAST_NEED_SECONDS 50LL
+#define gang_rules_UNLIMITED 4611686018427387904LL
+#define gang_rules_UNWEIGHTED 0LL
 #define measure_perturbation_kernel_ALL_TO_ALL 0LL
 #define measure_perturbation_kernel_PAIRS 2LL
 #define measure_perturbation_kernel_RING 1LL
+#define problems_replication_JUST_AFTER 1e-11
+#define problems_replication_RELATIVE_AFTER 2e-14
+#define replication_disk_CLASS_STEP 1000000000000.0
+#define replication_disk_DEAD 1099511627776LL
+#define replication_disk_NO_PLACE (-1LL)
+#define replication_disk_UNASSIGNED 549755813888LL
+#define replication_kernel_ASKING 5LL
+#define replication_kernel_BEGIN (-2LL)
+#define replication_kernel_BEYOND 3LL
+#define replication_kernel_FINISHED 0LL
+#define replication_kernel_LOG_FULL 2LL
+#define replication_kernel_NOBODY (-1LL)
+#define replication_kernel_PAUSED 4LL
+#define replication_kernel_REPLAY (-3LL)
+#define replication_kernel_STUCK 1LL
+#define replication_moves_CROSSED 3LL
+#define replication_world_CLOSED (-2LL)
+#define replication_world_FARTHEST_NEXT_USE 0LL
+#define replication_world_LRU 2LL
+#define replication_world_OPEN (-1LL)
+#define replication_world_POPULARITY 1LL
 #define search_anneal_kernel_LOG_TABLE 4096LL
 #define search_anneal_kernel_MODULUS 2147483647LL
 #define search_anneal_kernel_MULTIPLIER 16807LL
 #define search_anneal_kernel_TEMPERATURES 512LL
+#define search_line_moves_BARRIER_MOVES 15LL
+#define search_line_moves_BARRIER_SHIFT 4LL
+#define search_line_moves_BLOCKS 25LL
+#define search_line_moves_FAMILIES 40LL
+#define search_line_moves_LONGEST_BLOCK 8LL
+#define search_line_moves_MODULUS 2147483647LL
+#define search_line_moves_SHIFTS 85LL
+#define search_line_moves_SWAPS 10LL
 
 typedef struct {
   int64_t arrived;
@@ -220,6 +274,79 @@ typedef struct {
 } decisions_batch_io_Request;
 
 typedef struct {
+  double free;
+  double power;
+} exact_queue_bound_PathCore;
+
+typedef struct {
+  double far;
+  double after;
+  double owed;
+  int32_t producer;
+} exact_queue_bound_PathFile;
+
+typedef struct {
+  double quick;
+  double tail;
+  double start;
+  double end;
+  int32_t state;
+  int32_t on;
+} exact_queue_bound_PathTask;
+
+typedef struct {
+  int64_t children;
+  int64_t at;
+} exact_queue_kernel_Branching;
+
+typedef struct {
+  double bound;
+  int64_t row;
+} exact_queue_kernel_Child;
+
+typedef struct {
+  int64_t size;
+  double at_files;
+  double remote;
+  double arrival;
+  uint8_t packed;
+  uint8_t local;
+  int64_t home;
+  int64_t span;
+  int64_t rows;
+  int64_t next_row;
+  int64_t rank;
+  double worth;
+  double need;
+  double attained;
+  double start;
+  double finish;
+} gang_matrix_Job;
+
+typedef struct {
+  int64_t place;
+  uint8_t migrate;
+  uint8_t local_first;
+  int64_t weight;
+  uint8_t free_queue;
+  double age;
+  int64_t limit;
+  double patience;
+  double quantum;
+  int64_t slots;
+} gang_rules_RuleNumbers;
+
+typedef struct {
+  int64_t nodes;
+  int64_t levels;
+  double quantum;
+  double migration;
+  int64_t budget;
+  double tolerance;
+  uint8_t at_boundary;
+} gang_state_Timing;
+
+typedef struct {
   int64_t io;
   int64_t ready;
   int64_t completed;
@@ -239,6 +366,172 @@ typedef struct {
 } measure_perturbation_kernel_Process;
 
 typedef struct {
+  double rate;
+  int32_t flow;
+} replication_world_Busy;
+
+typedef struct {
+  double last_use;
+  int32_t pin;
+  int32_t next_place;
+  int32_t resident;
+  int32_t seat;
+  int8_t has;
+} replication_world_Cell;
+
+typedef struct {
+  double end;
+  double idle_since;
+  int32_t node;
+  int32_t entry;
+} replication_world_Core;
+
+typedef struct {
+  int32_t node;
+  int32_t file;
+} replication_world_Drop;
+
+typedef struct {
+  double compute;
+  double release;
+  int64_t out_bytes;
+  double start;
+  double end;
+  int32_t first_input;
+  int32_t end_input;
+  int32_t first_output;
+  int32_t end_output;
+  int32_t cores;
+} replication_world_Entry;
+
+typedef struct {
+  double at;
+  int32_t file;
+  int32_t node;
+} replication_world_Eviction;
+
+typedef struct {
+  int64_t size;
+  double made;
+  int32_t storage;
+  int32_t need;
+  int32_t freq;
+  int32_t copies;
+  int32_t flying;
+  int8_t product;
+  int8_t keep;
+  int8_t saved;
+} replication_world_File;
+
+typedef struct {
+  double left;
+  double rate;
+  double since;
+  double due;
+  int64_t row;
+  int32_t file;
+  int32_t source;
+  int32_t target;
+} replication_world_Flow;
+
+typedef struct {
+  int32_t node;
+  int32_t file;
+} replication_world_Held;
+
+typedef struct {
+  int32_t file;
+  int32_t source;
+  int32_t round;
+} replication_world_Move;
+
+typedef struct {
+  int64_t disk;
+  double speed;
+  int64_t used;
+  int32_t cores;
+  int32_t staging;
+  int32_t first_core;
+  int32_t end_core;
+  int32_t first_slot;
+  int32_t end_slot;
+  int32_t first_place;
+  int32_t end_place;
+  int32_t first_move;
+  int32_t end_move;
+  int32_t num_residents;
+  int32_t head;
+  int32_t staged;
+  int32_t idle;
+  int32_t waiting;
+} replication_world_Node;
+
+typedef struct {
+  int64_t clear;
+  int32_t entry;
+  int32_t round;
+} replication_world_Place;
+
+typedef struct {
+  int32_t file;
+  int32_t follow;
+} replication_world_Read;
+
+typedef struct {
+  double capacity;
+  double left;
+  int64_t crossing;
+} replication_world_Resource;
+
+typedef struct {
+  int32_t first_drop;
+  int32_t end_drop;
+  int32_t left;
+} replication_world_Round;
+
+typedef struct {
+  double now;
+  double last_end;
+  double instant;
+  int64_t owed;
+  int64_t remote_bytes;
+  int64_t replica_bytes;
+  int64_t saved_bytes;
+  int64_t transfers;
+  int64_t evictions;
+  int64_t fetches;
+  int64_t refetched;
+  int64_t saves;
+  int64_t spills;
+  int64_t opened;
+  int64_t ended;
+  int64_t arrived;
+  int64_t saving;
+  int64_t request;
+  int64_t wanted;
+  int64_t passed;
+  int64_t changed;
+  int64_t begun;
+} replication_world_Run;
+
+typedef struct {
+  double start;
+  double end;
+  int32_t file;
+  int32_t source;
+  int32_t destination;
+} replication_world_Transfer;
+
+typedef struct {
+  double key;
+  int32_t file;
+} replication_world_Victim;
+
+typedef struct {
+  int64_t seed;
+} search_line_moves_Chance;
+
+typedef struct {
   batch_io_state_Job *at;
   int64_t length;
 } list_batch_io_state_Job;
@@ -252,6 +545,36 @@ typedef struct {
   double *at;
   int64_t length;
 } list_double;
+
+typedef struct {
+  exact_queue_bound_PathCore *at;
+  int64_t length;
+} list_exact_queue_bound_PathCore;
+
+typedef struct {
+  exact_queue_bound_PathFile *at;
+  int64_t length;
+} list_exact_queue_bound_PathFile;
+
+typedef struct {
+  exact_queue_bound_PathTask *at;
+  int64_t length;
+} list_exact_queue_bound_PathTask;
+
+typedef struct {
+  exact_queue_kernel_Branching *at;
+  int64_t length;
+} list_exact_queue_kernel_Branching;
+
+typedef struct {
+  exact_queue_kernel_Child *at;
+  int64_t length;
+} list_exact_queue_kernel_Child;
+
+typedef struct {
+  gang_matrix_Job *at;
+  int64_t length;
+} list_gang_matrix_Job;
 
 typedef struct {
   int64_t *at;
@@ -274,6 +597,96 @@ typedef struct {
 } list_measure_perturbation_kernel_Process;
 
 typedef struct {
+  replication_world_Busy *at;
+  int64_t length;
+} list_replication_world_Busy;
+
+typedef struct {
+  replication_world_Cell *at;
+  int64_t length;
+} list_replication_world_Cell;
+
+typedef struct {
+  replication_world_Core *at;
+  int64_t length;
+} list_replication_world_Core;
+
+typedef struct {
+  replication_world_Drop *at;
+  int64_t length;
+} list_replication_world_Drop;
+
+typedef struct {
+  replication_world_Entry *at;
+  int64_t length;
+} list_replication_world_Entry;
+
+typedef struct {
+  replication_world_Eviction *at;
+  int64_t length;
+} list_replication_world_Eviction;
+
+typedef struct {
+  replication_world_File *at;
+  int64_t length;
+} list_replication_world_File;
+
+typedef struct {
+  replication_world_Flow *at;
+  int64_t length;
+} list_replication_world_Flow;
+
+typedef struct {
+  replication_world_Held *at;
+  int64_t length;
+} list_replication_world_Held;
+
+typedef struct {
+  replication_world_Move *at;
+  int64_t length;
+} list_replication_world_Move;
+
+typedef struct {
+  replication_world_Node *at;
+  int64_t length;
+} list_replication_world_Node;
+
+typedef struct {
+  replication_world_Place *at;
+  int64_t length;
+} list_replication_world_Place;
+
+typedef struct {
+  replication_world_Read *at;
+  int64_t length;
+} list_replication_world_Read;
+
+typedef struct {
+  replication_world_Resource *at;
+  int64_t length;
+} list_replication_world_Resource;
+
+typedef struct {
+  replication_world_Round *at;
+  int64_t length;
+} list_replication_world_Round;
+
+typedef struct {
+  replication_world_Run *at;
+  int64_t length;
+} list_replication_world_Run;
+
+typedef struct {
+  replication_world_Transfer *at;
+  int64_t length;
+} list_replication_world_Transfer;
+
+typedef struct {
+  replication_world_Victim *at;
+  int64_t length;
+} list_replication_world_Victim;
+
+typedef struct {
   uint8_t *at;
   int64_t length;
 } list_uint8_t;
@@ -294,6 +707,14 @@ typedef struct exact_enumeration_kernel_Data exact_enumeration_kernel_Data;
 
 typedef struct exact_enumeration_kernel_State exact_enumeration_kernel_State;
 
+typedef struct exact_queue_bound_Path exact_queue_bound_Path;
+
+typedef struct exact_queue_kernel_States exact_queue_kernel_States;
+
+typedef struct exact_queue_kernel_Tree exact_queue_kernel_Tree;
+
+typedef struct gang_matrix_Matrix gang_matrix_Matrix;
+
 typedef struct measure_io_kernel_Server measure_io_kernel_Server;
 
 typedef struct measure_perturbation_kernel_Pile measure_perturbation_kernel_Pile;
@@ -302,9 +723,13 @@ typedef struct measure_perturbation_kernel_Program measure_perturbation_kernel_P
 
 typedef struct measure_perturbation_kernel_Table measure_perturbation_kernel_Table;
 
+typedef struct replication_world_World replication_world_World;
+
 typedef struct search_anneal_kernel_Data search_anneal_kernel_Data;
 
 typedef struct search_anneal_kernel_State search_anneal_kernel_State;
+
+typedef struct search_line_moves_Line search_line_moves_Line;
 
 struct batch_io_state_Agenda {
   list_int64_t running;
@@ -426,6 +851,85 @@ struct exact_enumeration_kernel_State {
   int64_t visited;
 };
 
+struct exact_queue_bound_Path {
+  double near;
+  double remote_rate;
+  list_exact_queue_bound_PathTask tasks;
+  list_exact_queue_bound_PathFile files;
+  list_exact_queue_bound_PathCore cores;
+  list_int64_t order;
+  list_int64_t urgent;
+  list_int64_t fits;
+};
+
+struct exact_queue_kernel_States {
+  list_replication_world_Run runs;
+  list_replication_world_File files;
+  list_replication_world_Node nodes;
+  list_replication_world_Cell cells;
+  list_replication_world_Read reads;
+  list_replication_world_Core cores;
+  list_replication_world_Flow flows;
+  list_replication_world_Place places;
+  list_int64_t finished;
+};
+
+struct exact_queue_kernel_Tree {
+  double upper;
+  int64_t depth;
+  int64_t visited;
+  int64_t found;
+  int64_t pressed;
+  int64_t begun;
+  exact_queue_kernel_States * kept;
+  list_exact_queue_kernel_Branching branchings;
+  list_exact_queue_kernel_Child children;
+  list_int64_t below;
+  list_int64_t fits;
+  list_int64_t best;
+};
+
+struct gang_matrix_Matrix {
+  int64_t nodes;
+  int64_t levels;
+  int64_t words;
+  list_int64_t every;
+  list_gang_matrix_Job jobs;
+  list_int64_t files;
+  list_int64_t columns;
+  list_int64_t homes;
+  list_int64_t filled;
+  list_int64_t population;
+  list_int64_t room;
+  list_int64_t running;
+  list_int64_t order;
+  list_int64_t queue;
+  list_int64_t moved;
+  list_int64_t gone;
+  list_int64_t ascending;
+  list_int64_t descending;
+  list_int64_t group;
+  list_int64_t layers;
+  int64_t num_running;
+  int64_t num_before;
+  int64_t num_started;
+  int64_t queue_head;
+  int64_t queue_tail;
+  int64_t num_moved;
+  int64_t num_gone;
+  int64_t num_left;
+  int64_t num_done;
+  double now;
+  int64_t slice_number;
+  int64_t slots;
+  double slot_seconds;
+  int64_t budget_slice;
+  int64_t tasks_left;
+  int64_t tasks_moved;
+  int64_t updates;
+  int64_t update_due;
+};
+
 struct measure_io_kernel_Server {
   int64_t cycle;
   int64_t horizon;
@@ -467,6 +971,46 @@ struct measure_perturbation_kernel_Table {
   list_int64_t progress;
 };
 
+struct replication_world_World {
+  int64_t num_nodes;
+  int64_t num_files;
+  int64_t num_tasks;
+  int64_t num_storages;
+  int64_t shared;
+  int64_t plain;
+  int64_t policy;
+  int64_t num_entries;
+  int64_t num_rounds;
+  int64_t barriers;
+  int64_t growing;
+  int64_t least_loaded;
+  int64_t clearing;
+  int64_t carried;
+  int64_t logging;
+  replication_world_Run * run;
+  list_replication_world_File files;
+  list_replication_world_Node nodes;
+  list_replication_world_Cell cells;
+  list_replication_world_Entry entries;
+  list_replication_world_Read reads;
+  list_int64_t outputs;
+  list_replication_world_Held held;
+  list_replication_world_Core cores;
+  list_int64_t by_release;
+  list_int64_t finished;
+  list_replication_world_Place places;
+  list_replication_world_Round rounds;
+  list_replication_world_Drop drops;
+  list_replication_world_Move moves;
+  list_replication_world_Flow flows;
+  list_replication_world_Resource resources;
+  list_replication_world_Transfer transfers;
+  list_replication_world_Eviction evictions;
+  list_replication_world_Busy busy;
+  list_int64_t use;
+  list_replication_world_Victim victims;
+};
+
 struct search_anneal_kernel_Data {
   int64_t num_nodes;
   int64_t num_tasks;
@@ -504,173 +1048,368 @@ struct search_anneal_kernel_State {
   int64_t trail_length;
 };
 
+struct search_line_moves_Line {
+  double now;
+  double best;
+  int64_t evaluations;
+  int64_t barriers;
+  int64_t by_bytes;
+  double fetch_cost;
+  double copy_cost;
+  int64_t fetched;
+  int64_t copied;
+  int64_t owed;
+  search_line_moves_Chance * chance;
+  list_int64_t order;
+  list_int64_t place;
+  list_int64_t node;
+  list_int64_t cut;
+  list_int64_t kept_order;
+  list_int64_t kept_node;
+  list_int64_t kept_cut;
+  list_int64_t best_order;
+  list_int64_t best_node;
+  list_int64_t best_cut;
+  list_int64_t before_ptr;
+  list_int64_t before;
+  list_int64_t after_ptr;
+  list_int64_t after;
+  list_int64_t reader_ptr;
+  list_int64_t readers;
+  list_int64_t fits;
+  list_int64_t flag;
+  list_int64_t scratch;
+  list_int64_t queued;
+  list_int64_t on;
+  list_int64_t copies;
+  list_int64_t nxt;
+  list_int64_t follow;
+  list_int64_t wanted;
+  list_int64_t used;
+  list_int64_t residents;
+  list_int64_t num_residents;
+};
+
 typedef struct { double v0; double v1; } tuple_float_float;
 
 typedef struct { double v0; int64_t v1; } tuple_float_int;
 
+typedef struct { int64_t v0; int64_t v1; } tuple_int_int;
+
 typedef void (*function_decisions_batch_io_KernelView_list_float_None)(decisions_batch_io_KernelView *, list_double);
 
 EXPORTED void batch_io_adaptive_adaptive(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_adaptive_insert_at(list_double values, int64_t place, int64_t size, double value);
-static int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t size, double nodes, double room);
-static tuple_float_float batch_io_adaptive_play(decisions_batch_io_KernelView * view, int64_t size, int64_t without, double peak, double slack);
+static inline void batch_io_adaptive_insert_at(list_double values, int64_t place, int64_t size, double value);
+static inline int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t size, double nodes, double room);
+static inline tuple_float_float batch_io_adaptive_play(decisions_batch_io_KernelView * view, int64_t size, int64_t without, double peak, double slack);
 EXPORTED void batch_io_adaptive_share_chosen(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_adaptive_share_played(decisions_batch_io_KernelView * view, list_double rates);
-static double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full);
-static double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full, int64_t own, double joining, int64_t place, double most);
-static int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_state_Clock * clock, double slack);
-static int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_state_Job * other);
-static void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_state_Job * job, int64_t last);
-static double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, int64_t j);
-static void batch_io_agenda_take_slot(batch_io_state_System * run, int64_t slot, batch_io_state_Job * job);
+static inline double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full);
+static inline double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full, int64_t own, double joining, int64_t place, double most);
+static inline int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_state_Clock * clock, double slack);
+static inline int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_state_Job * other);
+static inline void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_state_Job * job, int64_t last);
+static inline double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, int64_t j);
+static inline void batch_io_agenda_take_slot(batch_io_state_System * run, int64_t slot, batch_io_state_Job * job);
 EXPORTED void batch_io_base_line_even_split(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_base_line_per_application(decisions_batch_io_KernelView * view, list_double rates);
-static int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at);
-static int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double start, double stop);
-static void batch_io_boxes_drop(batch_io_state_Job * job);
-static int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t units);
-static void batch_io_boxes_mark(batch_io_state_System * run, int64_t k, int64_t code, double time);
-static void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_state_Job * job, double start, double stop);
-static void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t at, double time);
-static double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_Clock * clock);
-static double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at, double length);
-static void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job * job, int64_t first, int64_t last, int64_t sign);
-static int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_state_Clock * clock, double time);
-static void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static double batch_io_boxes_tolerance(batch_io_state_System * run, double time);
-static int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_state_Job * job);
-static void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelView * view);
-static void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view);
+static inline int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at);
+static inline int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double start, double stop);
+static inline void batch_io_boxes_drop(batch_io_state_Job * job);
+static inline int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t units);
+static inline void batch_io_boxes_mark(batch_io_state_System * run, int64_t k, int64_t code, double time);
+static inline void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_state_Job * job, double start, double stop);
+static inline void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t at, double time);
+static inline double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at, double length);
+static inline void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job * job, int64_t first, int64_t last, int64_t sign);
+static inline int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_state_Clock * clock, double time);
+static inline void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline double batch_io_boxes_tolerance(batch_io_state_System * run, double time);
+static inline int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_state_Job * job);
+static inline void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelView * view);
+static inline void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view);
 EXPORTED void batch_io_conservative_cons_fcfs(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_cons_min_aggr_sld(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_cons_min_inst_sld(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_conservative_instant_slowdowns(decisions_batch_io_KernelView * view);
+static inline void batch_io_conservative_instant_slowdowns(decisions_batch_io_KernelView * view);
 EXPORTED void batch_io_conservative_kept_fcfs(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_most_aggr_sld(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_most_inst_sld(decisions_batch_io_KernelView * view, list_double rates);
-static double batch_io_conservative_of_nothing(decisions_batch_io_KernelView * view, double waited);
+static inline double batch_io_conservative_of_nothing(decisions_batch_io_KernelView * view, double waited);
 EXPORTED int64_t batch_io_engine_advance(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide, int64_t instants);
-static int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn, int64_t least);
-static int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_engine_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
-static void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_engine_look(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn, int64_t least);
+static inline int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_engine_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
+static inline void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_engine_look(batch_io_state_System * run, batch_io_state_Clock * clock);
 EXPORTED void batch_io_engine_never_asked(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_state_Clock * clock, double instant);
-static tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units);
-static tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units);
-static void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_engine_take_arrivals(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_state_Clock * clock, double instant);
+static inline tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units);
+static inline tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units);
+static inline void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_engine_take_arrivals(batch_io_state_System * run, batch_io_state_Clock * clock);
 EXPORTED void batch_io_fill_fill(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
-static void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_jobs_finish(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_max_util_add_states(decisions_batch_io_KernelView * view, int64_t j, double peak, int64_t units, double room);
+static inline void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
+static inline void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_jobs_finish(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_max_util_add_states(decisions_batch_io_KernelView * view, int64_t j, double peak, int64_t units, double room);
 EXPORTED void batch_io_max_util_cons_max_util(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_max_util_mark_best(decisions_batch_io_KernelView * view, list_double rates);
-static void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view, list_double rates, double room);
-static void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total);
-static int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units);
-static void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view);
-static int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length);
-static int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_plans_can_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_plans_startable(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t last);
+static inline void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view, list_double rates, double room);
+static inline void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total);
+static inline int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units);
+static inline void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view);
+static inline int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length);
+static inline int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_plans_can_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_plans_startable(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t last);
 EXPORTED void batch_io_set10_set_10(decisions_batch_io_KernelView * view, list_double rates);
-static int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_apply_decision(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide);
-static void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide);
-static void batch_io_storage_change(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double rate);
-static void batch_io_storage_enter(batch_io_state_System * run, int64_t count, batch_io_state_Job * job);
-static void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
-static void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_storage_note_span(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, double since, double until, double rate);
-static void batch_io_storage_remove(batch_io_state_System * run, int64_t count, batch_io_state_Job * job);
-static void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void batch_io_storage_update_progress(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clock * clock, double since, double until, double nodes);
-static void batch_io_waiting_arrive(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static double batch_io_waiting_block_free_from(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, int64_t units);
-static void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units, int64_t avoid, int64_t length);
-static void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state_Clock * clock);
-static int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn);
-static void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int64_t count);
-static tuple_float_int batch_io_waiting_next_end(batch_io_state_System * run, int64_t turn);
-static void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
-static int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_state_Clock * clock);
-static void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
-static void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view);
-static void decisions_batch_io_by_key(decisions_batch_io_KernelView * view);
-static void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, list_double rates);
-static int64_t decisions_batch_io_place_by_level(decisions_batch_io_KernelView * view, int64_t size, int64_t k, double weight);
+static inline int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_apply_decision(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide);
+static inline void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide);
+static inline void batch_io_storage_change(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double rate);
+static inline void batch_io_storage_enter(batch_io_state_System * run, int64_t count, batch_io_state_Job * job);
+static inline void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
+static inline void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_storage_note_span(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, double since, double until, double rate);
+static inline void batch_io_storage_remove(batch_io_state_System * run, int64_t count, batch_io_state_Job * job);
+static inline void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void batch_io_storage_update_progress(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clock * clock, double since, double until, double nodes);
+static inline void batch_io_waiting_arrive(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline double batch_io_waiting_block_free_from(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, int64_t units);
+static inline void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units, int64_t avoid, int64_t length);
+static inline void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn);
+static inline void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int64_t count);
+static inline tuple_float_int batch_io_waiting_next_end(batch_io_state_System * run, int64_t turn);
+static inline void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place);
+static inline int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_state_Clock * clock);
+static inline void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
+static inline void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view);
+static inline void decisions_batch_io_by_key(decisions_batch_io_KernelView * view);
+static inline void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, list_double rates);
+static inline int64_t decisions_batch_io_place_by_level(decisions_batch_io_KernelView * view, int64_t size, int64_t k, double weight);
 EXPORTED void decisions_batch_io_share_by_nodes(decisions_batch_io_KernelView * view, list_double rates);
-static void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, list_double rates, int64_t size, double left);
-static void decisions_batch_io_slow_down(list_double rates, int64_t count, double storage, double interference);
-static void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list_double rates, double left);
-static int64_t decisions_ordering_below(double one, double other);
-static int64_t decisions_ordering_close(double one, double other);
-static void decisions_ordering_insert_by_digits(list_double keys, list_int64_t order, int64_t count, int64_t use_exact);
-static double decisions_ordering_nine_digits(double value);
-static double decisions_ordering_power_of_ten(int64_t exponent);
-static int64_t decisions_ordering_precedes(list_double keys, int64_t one, int64_t other);
-static double decisions_ordering_scan(list_double values, int64_t first, int64_t count);
-static int64_t decisions_ordering_search(list_double values, double value, int64_t place, int64_t end);
-static void decisions_ordering_shell_sort(list_double keys, list_int64_t items, int64_t first, int64_t last);
-static double decisions_ordering_time_tolerance(double now);
-static int64_t exact_enumeration_kernel_bits(int64_t mask);
-static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
-static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare);
-static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place);
-static int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth);
+static inline void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, list_double rates, int64_t size, double left);
+static inline void decisions_batch_io_slow_down(list_double rates, int64_t count, double storage, double interference);
+static inline void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list_double rates, double left);
+static inline int64_t decisions_ordering_below(double one, double other);
+static inline int64_t decisions_ordering_close(double one, double other);
+static inline void decisions_ordering_insert_by_digits(list_double keys, list_int64_t order, int64_t count, int64_t use_exact);
+static inline double decisions_ordering_nine_digits(double value);
+static inline double decisions_ordering_power_of_ten(int64_t exponent);
+static inline int64_t decisions_ordering_precedes(list_double keys, int64_t one, int64_t other);
+static inline double decisions_ordering_scan(list_double values, int64_t first, int64_t count);
+static inline int64_t decisions_ordering_search(list_double values, double value, int64_t place, int64_t end);
+static inline void decisions_ordering_shell_sort(list_double keys, list_int64_t items, int64_t first, int64_t last);
+static inline double decisions_ordering_time_tolerance(double now);
+static inline int64_t exact_enumeration_kernel_bits(int64_t mask);
+static inline int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
+static inline void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare);
+static inline int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place);
+static inline int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth);
 EXPORTED int64_t exact_enumeration_kernel_search(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t limit, int64_t leaf_limit);
-static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
-static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option);
-static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare);
+static inline int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit);
+static inline int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option);
+static inline void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare);
+static inline int64_t exact_queue_bound_add_cores(replication_world_World * w, exact_queue_bound_Path * path, int64_t i, int64_t used);
+static inline double exact_queue_bound_arrival(replication_world_World * w, exact_queue_bound_Path * path, int64_t f, int64_t i);
+static inline double exact_queue_bound_bytes_left(replication_world_World * w, exact_queue_bound_Path * path);
+static inline double exact_queue_bound_cores_free(replication_world_World * w, int64_t k, int64_t i);
+static inline double exact_queue_bound_earliest(replication_world_World * w, exact_queue_bound_Path * path, int64_t k, int64_t i);
+static inline double exact_queue_bound_filled(exact_queue_bound_Path * path, int64_t used, double first, double work);
+static inline int64_t exact_queue_bound_in_use(replication_world_World * w, int64_t i);
+static inline int64_t exact_queue_bound_is_made_on(exact_queue_bound_Path * path, int64_t k, int64_t i);
+static inline double exact_queue_bound_left_of(replication_world_World * w, int64_t y, double now);
+static inline double exact_queue_bound_longest_path(replication_world_World * w, exact_queue_bound_Path * path);
+static inline double exact_queue_bound_node_opens(replication_world_World * w, exact_queue_bound_Path * path, int64_t i);
+static inline int64_t exact_queue_bound_nowhere(replication_world_World * w, int64_t f);
+static inline double exact_queue_bound_owe_bytes(replication_world_World * w, exact_queue_bound_Path * path);
+static inline double exact_queue_bound_seconds_at_least(replication_world_World * w, exact_queue_bound_Path * path);
+static inline void exact_queue_bound_survey(replication_world_World * w, exact_queue_bound_Path * path);
+static inline double exact_queue_bound_work_left(replication_world_World * w, exact_queue_bound_Path * path);
+static inline void exact_queue_kernel_add_child(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t depth, double bound);
+static inline void exact_queue_kernel_begin(replication_world_World * w);
+static inline void exact_queue_kernel_branch(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t depth, double least);
+static inline int64_t exact_queue_kernel_go_on(replication_world_World * w, exact_queue_kernel_Tree * tree);
+static inline int64_t exact_queue_kernel_held_up(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t task);
+static inline void exact_queue_kernel_leaf(replication_world_World * w, exact_queue_kernel_Tree * tree);
+static inline int64_t exact_queue_kernel_may_stand(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t i, int64_t task);
+static inline void exact_queue_kernel_put(replication_world_World * w, int64_t i, int64_t task);
+static inline void exact_queue_kernel_restore(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row);
+static inline int64_t exact_queue_kernel_runs_on(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t loose);
+static inline void exact_queue_kernel_save(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row);
+EXPORTED int64_t exact_queue_kernel_search(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t limit);
+static inline int64_t exact_queue_kernel_unassigned(replication_world_World * w);
+static inline int64_t exact_queue_kernel_worth(exact_queue_kernel_Tree * tree, double bound);
+static inline int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps);
+static inline void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing);
+static inline int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row);
+static inline void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
+static inline double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following);
+EXPORTED void gang_clock_simulate(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules, int64_t steps);
+static inline int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap);
+static inline int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing);
+static inline void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
+static inline void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static inline void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words);
+static inline void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j);
+static inline int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
+static inline void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers);
+static inline int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static inline int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
+static inline void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
+static inline int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words);
+static inline void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote);
+static inline int64_t gang_phases_add_replica(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static inline void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j);
+static inline int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size);
+EXPORTED void gang_phases_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static inline void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j);
+static inline int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j);
+EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static inline int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row);
+static inline int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row);
+EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static inline int64_t gang_phases_move_one(gang_matrix_Matrix * matrix);
+static inline int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j);
+static inline int64_t gang_phases_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job);
+static inline int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row);
+static inline int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j);
+static inline void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row);
+static inline int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job);
+static inline int64_t gang_phases_row_to_move_to(gang_matrix_Matrix * matrix, int64_t j);
+static inline int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j);
+EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num);
+static inline void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign);
+static inline void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j);
+static inline double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules);
+static inline double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum);
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server);
-static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
+static inline int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
 EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel_Table * table, int64_t work, int64_t interval);
-static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now);
-static int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern);
+static inline void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now);
+static inline int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern);
 EXPORTED int64_t measure_perturbation_kernel_msg(measure_perturbation_kernel_Table * table, int64_t work, int64_t phase_work, int64_t rounds, int64_t pattern);
-static int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
-static void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
-static void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until);
-static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k);
-static void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q);
+static inline int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
+static inline void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now);
+static inline void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until);
+static inline int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k);
+static inline void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q);
 EXPORTED int64_t measure_perturbation_kernel_run_program(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program);
 EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Pile * pile, int64_t total, int64_t unit);
-static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
-static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
-static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
-static int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node);
-static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
-static void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root);
-static int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node);
-static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step);
-static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node);
+static inline int64_t replication_disk_at_risk(replication_world_World * w, int64_t f);
+static inline int64_t replication_disk_clear_room(replication_world_World * w, int64_t i, int64_t p, double now);
+static inline int64_t replication_disk_distance_to_use(replication_world_World * w, int64_t i, int64_t f);
+static inline void replication_disk_evict(replication_world_World * w, int64_t i, int64_t f, double now);
+static inline void replication_disk_evict_some(replication_world_World * w, int64_t i, int64_t count, int64_t short_, double now);
+static inline int64_t replication_disk_first_victim(replication_world_World * w, int64_t count);
+static inline int64_t replication_disk_has_loose_reader(replication_world_World * w, int64_t f);
+static inline int64_t replication_disk_is_open(replication_world_World * w, int64_t i);
+static inline int64_t replication_disk_lacking(replication_world_World * w, int64_t i, int64_t first, int64_t last);
+static inline tuple_int_int replication_disk_list_victims(replication_world_World * w, int64_t i, int64_t limited, int64_t risky);
+static inline int64_t replication_disk_make_room(replication_world_World * w, int64_t i, int64_t size, double now, int64_t aside);
+static inline int64_t replication_disk_open_question(replication_world_World * w, int64_t i, int64_t limited);
+static inline int64_t replication_disk_queue_end(replication_world_World * w, int64_t i);
+static inline void replication_disk_request_save(replication_world_World * w, int64_t i, int64_t limited, int64_t short_);
+static inline void replication_disk_settle_in(replication_world_World * w, int64_t i, int64_t f);
+static inline double replication_disk_victim_key(replication_world_World * w, int64_t i, int64_t f);
+static inline tuple_float_int replication_kernel_advance(replication_world_World * w, double horizon, int64_t most, int64_t task);
+EXPORTED tuple_float_int replication_kernel_begin_or_advance(replication_world_World * w, int64_t most, int64_t task, int64_t i);
+static inline void replication_kernel_complete(replication_world_World * w, double now);
+static inline void replication_kernel_count_readers(replication_world_World * w, int64_t i);
+static inline void replication_kernel_finish_task(replication_world_World * w, int64_t c, double now);
+static inline int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon);
+static inline void replication_kernel_leave_unassigned(replication_world_World * w);
+static inline double replication_kernel_next_event(replication_world_World * w);
+static inline void replication_kernel_note_arrivals(replication_world_World * w);
+static inline void replication_kernel_open_rounds(replication_world_World * w, double now);
+static inline int64_t replication_kernel_over(replication_world_World * w, int64_t total);
+static inline void replication_kernel_passes(replication_world_World * w, double now);
+EXPORTED tuple_float_int replication_kernel_replay(replication_world_World * w, double horizon);
+static inline void replication_kernel_reset(replication_world_World * w);
+static inline void replication_kernel_reset_numbers(replication_world_World * w);
+static inline int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now);
+static inline void replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end);
+static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now);
+static inline int64_t replication_moves_bring(replication_world_World * w, int64_t i, int64_t y, int64_t e, int64_t kept, double now, int64_t ahead);
+static inline int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now);
+static inline void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x);
+static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy);
+static inline int64_t replication_moves_free_slot(replication_world_World * w, int64_t i);
+static inline int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f);
+static inline int64_t replication_moves_oldest_to_keep(replication_world_World * w, int64_t i);
+static inline void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now);
+static inline void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now);
+static inline void replication_moves_share_out(replication_world_World * w, double now);
+static inline int64_t replication_moves_stage(replication_world_World * w, int64_t i, double now);
+static inline void replication_moves_start_save(replication_world_World * w, int64_t i, double now);
+static inline int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now);
+static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
+static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node);
+static inline void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
+static inline void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root);
+static inline int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node);
+static inline void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step);
+static inline void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node);
 EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t steps, int64_t total);
-static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
-static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
+static inline void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+EXPORTED void search_line_kernel_anneal(replication_world_World * w, search_line_moves_Line * line, int64_t steps, int64_t first, int64_t total, double hot, double cold, double target);
+static inline double search_line_kernel_batch_time(replication_world_World * w, double fetch_cost, double copy_cost);
+static inline void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line);
+static inline void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p);
+EXPORTED double search_line_kernel_score(replication_world_World * w, double fetch_cost, double copy_cost, double limit);
+EXPORTED double search_line_kernel_score_line(replication_world_World * w, search_line_moves_Line * line, double limit);
+static inline void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p);
+static inline void search_line_kernel_settle(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t f);
+static inline void search_line_kernel_take_rules(replication_world_World * w, search_line_moves_Line * line);
+static inline double search_line_kernel_transfer_seconds(replication_world_World * w, search_line_moves_Line * line, double limit);
+static inline void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line);
+static inline void search_line_moves_change_barriers(replication_world_World * w, search_line_moves_Line * line);
+static inline int64_t search_line_moves_draw(search_line_moves_Chance * chance, int64_t below);
+static inline int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed);
+static inline void search_line_moves_keep(search_line_moves_Line * line, list_int64_t order, list_int64_t node, list_int64_t cut);
+static inline void search_line_moves_keep_best(search_line_moves_Line * line);
+static inline void search_line_moves_part(search_line_moves_Line * line, int64_t first, int64_t end, int64_t flagged, int64_t others);
+static inline int64_t search_line_moves_pick(search_line_moves_Chance * chance, list_int64_t ptr, list_int64_t listed, int64_t k);
+static inline void search_line_moves_put_back(search_line_moves_Line * line);
+static inline int64_t search_line_moves_relative(replication_world_World * w, search_line_moves_Line * line, int64_t k);
+static inline void search_line_moves_send(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i);
+static inline void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i, int64_t most);
+static inline void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k);
+static inline void search_line_moves_shift(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
+static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
+static inline double search_line_moves_uniform(search_line_moves_Chance * chance);
+static inline int64_t search_line_moves_write_queues(replication_world_World * w, search_line_moves_Line * line);
 
 EXPORTED void batch_io_adaptive_adaptive(decisions_batch_io_KernelView * view, list_double rates) {
   if (view->limits->own_peaks) {
@@ -680,7 +1419,7 @@ EXPORTED void batch_io_adaptive_adaptive(decisions_batch_io_KernelView * view, l
   }
 }
 
-static void batch_io_adaptive_insert_at(list_double values, int64_t place, int64_t size, double value) {
+static inline void batch_io_adaptive_insert_at(list_double values, int64_t place, int64_t size, double value) {
   int64_t k = 0;
   for (int64_t t_1 = size, end_t_1 = place; t_1 > end_t_1; t_1 += -1) {
     k = t_1;
@@ -689,7 +1428,7 @@ static void batch_io_adaptive_insert_at(list_double values, int64_t place, int64
   AT(values, place) = value;
 }
 
-static int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t size, double nodes, double room) {
+static inline int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t size, double nodes, double room) {
   int64_t k = 0;
   k = 0LL;
   while (((k < size)) && ((nodes > room))) {
@@ -699,7 +1438,7 @@ static int64_t batch_io_adaptive_members_to_wait_for(list_double sizes, int64_t 
   return k;
 }
 
-static tuple_float_float batch_io_adaptive_play(decisions_batch_io_KernelView * view, int64_t size, int64_t without, double peak, double slack) {
+static inline tuple_float_float batch_io_adaptive_play(decisions_batch_io_KernelView * view, int64_t size, int64_t without, double peak, double slack) {
   list_int64_t order = {0};
   list_double left = {0};
   list_double speeds = {0};
@@ -919,7 +1658,7 @@ EXPORTED void batch_io_adaptive_share_played(decisions_batch_io_KernelView * vie
   decisions_batch_io_share_out(view, rates, size, view->limits->storage);
 }
 
-static double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full) {
+static inline double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full) {
   list_double depths = {0};
   list_double sizes = {0};
   list_double finishes = {0};
@@ -949,7 +1688,7 @@ static double batch_io_adaptive_sum_of_finishes(decisions_batch_io_KernelView * 
   return total;
 }
 
-static double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full, int64_t own, double joining, int64_t place, double most) {
+static inline double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, int64_t size, double nodes, double full, int64_t own, double joining, int64_t place, double most) {
   list_double depths = {0};
   list_double sizes = {0};
   double before = 0;
@@ -1002,7 +1741,7 @@ static double batch_io_adaptive_sum_with(decisions_batch_io_KernelView * view, i
   return total;
 }
 
-static int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_state_Clock * clock, double slack) {
+static inline int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_state_Clock * clock, double slack) {
   list_double times = {0};
   list_double targets = {0};
   double until = 0;
@@ -1028,7 +1767,7 @@ static int64_t batch_io_agenda_collect(batch_io_state_System * run, batch_io_sta
   return found;
 }
 
-static int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_state_Job * other) {
+static inline int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_state_Job * other) {
   if ((one->status != other->status)) {
     return (one->status > other->status);
   }
@@ -1038,7 +1777,7 @@ static int64_t batch_io_agenda_comes_before(batch_io_state_Job * one, batch_io_s
   return (one->id < other->id);
 }
 
-static void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_state_Job * job, int64_t last) {
+static inline void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_state_Job * job, int64_t last) {
   batch_io_state_Agenda * agenda = 0;
   int64_t slot = 0;
   int64_t moved = 0;
@@ -1053,7 +1792,7 @@ static void batch_io_agenda_leave_slot(batch_io_state_System * run, batch_io_sta
   AT(agenda->targets, last) = INFINITY;
 }
 
-static double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_state_Clock * clock) {
   batch_io_state_Agenda * agenda = 0;
   double time = 0;
   double target = 0;
@@ -1075,7 +1814,7 @@ static double batch_io_agenda_next_time(batch_io_state_System * run, batch_io_st
   return time;
 }
 
-static int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_int64_t due = {0};
   int64_t found = 0;
   int64_t k = 0;
@@ -1111,7 +1850,7 @@ static int64_t batch_io_agenda_overdue(batch_io_state_System * run, batch_io_sta
   return found;
 }
 
-static void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, int64_t j) {
+static inline void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, int64_t j) {
   list_int64_t due = {0};
   due = run->agenda->due;
   while (((count > 0LL)) && (batch_io_agenda_comes_before((&AT(run->jobs, j)), (&AT(run->jobs, AT(due, (count - 1LL))))))) {
@@ -1121,7 +1860,7 @@ static void batch_io_agenda_put_due(batch_io_state_System * run, int64_t count, 
   AT(due, count) = j;
 }
 
-static void batch_io_agenda_take_slot(batch_io_state_System * run, int64_t slot, batch_io_state_Job * job) {
+static inline void batch_io_agenda_take_slot(batch_io_state_System * run, int64_t slot, batch_io_state_Job * job) {
   job->slot = slot;
   AT(run->agenda->running, slot) = job->number;
 }
@@ -1145,7 +1884,7 @@ EXPORTED void batch_io_base_line_per_application(decisions_batch_io_KernelView *
   decisions_batch_io_share_out(view, rates, view->size, view->limits->storage);
 }
 
-static int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at) {
+static inline int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at) {
   list_double times = {0};
   list_int64_t free = {0};
   int64_t units = 0;
@@ -1175,7 +1914,7 @@ static int64_t batch_io_boxes_blocked_at(batch_io_state_System * run, batch_io_s
   return batch_io_state_NOBODY;
 }
 
-static int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double start, double stop) {
+static inline int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double start, double stop) {
   batch_io_state_Units * units = 0;
   int64_t word = 0;
   int64_t k = 0;
@@ -1221,12 +1960,12 @@ static int64_t batch_io_boxes_choose_units(batch_io_state_System * run, batch_io
   return (missing == 0LL);
 }
 
-static void batch_io_boxes_drop(batch_io_state_Job * job) {
+static inline void batch_io_boxes_drop(batch_io_state_Job * job) {
   job->box_start = (-INFINITY);
   job->box_end = (-INFINITY);
 }
 
-static int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t at = 0;
   int64_t blocked = 0;
   at = 0LL;
@@ -1238,7 +1977,7 @@ static int64_t batch_io_boxes_first_fit(batch_io_state_System * run, batch_io_st
   return at;
 }
 
-static void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_batch_io_state_Job jobs = {0};
   batch_io_state_Profile * profile = 0;
   double now = 0;
@@ -1300,7 +2039,7 @@ static void batch_io_boxes_lay_out(batch_io_state_System * run, batch_io_state_C
   }
 }
 
-static int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t units) {
+static inline int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t units) {
   list_int64_t taken = {0};
   int64_t block = 0;
   int64_t place = 0;
@@ -1320,12 +2059,12 @@ static int64_t batch_io_boxes_lowest_block(batch_io_state_System * run, int64_t 
   return (-1LL);
 }
 
-static void batch_io_boxes_mark(batch_io_state_System * run, int64_t k, int64_t code, double time) {
+static inline void batch_io_boxes_mark(batch_io_state_System * run, int64_t k, int64_t code, double time) {
   AT(run->profile->marks, k) = code;
   AT(run->profile->mark_times, code) = time;
 }
 
-static void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_state_Job * job, double start, double stop) {
+static inline void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_state_Job * job, double start, double stop) {
   double since = 0;
   batch_io_state_Units * units = 0;
   int64_t unit = 0;
@@ -1353,7 +2092,7 @@ static void batch_io_boxes_note_taken(batch_io_state_System * run, batch_io_stat
   }
 }
 
-static void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t at, double time) {
+static inline void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t at, double time) {
   list_double times = {0};
   list_int64_t free = {0};
   int64_t k = 0;
@@ -1369,7 +2108,7 @@ static void batch_io_boxes_open_step(batch_io_state_System * run, batch_io_state
   clock->steps = (clock->steps + 1LL);
 }
 
-static double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_Clock * clock) {
   if (run->rules->event) {
     double t_1 = clock->now;
     return (t_1 - decisions_ordering_time_tolerance(clock->now));
@@ -1378,7 +2117,7 @@ static double batch_io_boxes_passed(batch_io_state_System * run, batch_io_state_
   return (t_2 + batch_io_boxes_tolerance(run, clock->now));
 }
 
-static double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   double end = 0;
   end = (job->start + job->walltime);
   if ((end > batch_io_boxes_passed(run, clock))) {
@@ -1387,7 +2126,7 @@ static double batch_io_boxes_predicted_end(batch_io_state_System * run, batch_io
   return (clock->now + batch_io_boxes_OVERDUE_SECONDS);
 }
 
-static void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at, double length) {
+static inline void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t at, double length) {
   double start = 0;
   double end = 0;
   double slack = 0;
@@ -1408,7 +2147,7 @@ static void batch_io_boxes_put(batch_io_state_System * run, batch_io_state_Clock
   batch_io_boxes_shift(run, job, at, until, (-1LL));
 }
 
-static void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job * job, int64_t first, int64_t last, int64_t sign) {
+static inline void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job * job, int64_t first, int64_t last, int64_t sign) {
   list_int64_t free = {0};
   int64_t units = 0;
   int64_t k = 0;
@@ -1420,7 +2159,7 @@ static void batch_io_boxes_shift(batch_io_state_System * run, batch_io_state_Job
   }
 }
 
-static int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_state_Clock * clock, double time) {
+static inline int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_state_Clock * clock, double time) {
   list_double times = {0};
   int64_t low = 0;
   int64_t high = 0;
@@ -1439,7 +2178,7 @@ static int64_t batch_io_boxes_step_from(batch_io_state_System * run, batch_io_st
   return low;
 }
 
-static void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t first = 0;
   int64_t last = 0;
   if ((job->box_start < job->box_end)) {
@@ -1450,11 +2189,11 @@ static void batch_io_boxes_take_out(batch_io_state_System * run, batch_io_state_
   batch_io_boxes_drop(job);
 }
 
-static double batch_io_boxes_tolerance(batch_io_state_System * run, double time) {
+static inline double batch_io_boxes_tolerance(batch_io_state_System * run, double time) {
   return (run->limits->exact ? (double)(0LL) : decisions_ordering_time_tolerance(time));
 }
 
-static int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_state_Job * job) {
+static inline int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_state_Job * job) {
   batch_io_state_Units * units = 0;
   int64_t taken = 0;
   int64_t unit = 0;
@@ -1477,7 +2216,7 @@ static int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_s
   return (taken == 0LL);
 }
 
-static void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelView * view) {
+static inline void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelView * view) {
   int64_t k = 0;
   decisions_batch_io_Request * request = 0;
   double passed = 0;
@@ -1496,7 +2235,7 @@ static void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelV
   }
 }
 
-static void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view) {
+static inline void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view) {
   int64_t k = 0;
   for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
@@ -1526,7 +2265,7 @@ EXPORTED void batch_io_conservative_cons_min_inst_sld(decisions_batch_io_KernelV
   decisions_batch_io_first_fit(view, rates);
 }
 
-static void batch_io_conservative_instant_slowdowns(decisions_batch_io_KernelView * view) {
+static inline void batch_io_conservative_instant_slowdowns(decisions_batch_io_KernelView * view) {
   int64_t k = 0;
   decisions_batch_io_Request * request = 0;
   double waited = 0;
@@ -1568,7 +2307,7 @@ EXPORTED void batch_io_conservative_most_inst_sld(decisions_batch_io_KernelView 
   decisions_batch_io_first_fit(view, rates);
 }
 
-static double batch_io_conservative_of_nothing(decisions_batch_io_KernelView * view, double waited) {
+static inline double batch_io_conservative_of_nothing(decisions_batch_io_KernelView * view, double waited) {
   double tolerance = 0;
   tolerance = 0.0;
   if (!(view->limits->exact)) {
@@ -1612,7 +2351,7 @@ EXPORTED int64_t batch_io_engine_advance(batch_io_state_System * run, batch_io_s
   return 1;
 }
 
-static int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn, int64_t least) {
+static inline int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn, int64_t least) {
   batch_io_state_Job * head = 0;
   double now = 0;
   int64_t again = 0;
@@ -1690,7 +2429,7 @@ static int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_st
   return again;
 }
 
-static int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t least = 0;
   int64_t again = 0;
   int64_t turn = 0;
@@ -1719,13 +2458,13 @@ static int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_
   return again;
 }
 
-static int64_t batch_io_engine_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
+static inline int64_t batch_io_engine_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
   batch_io_waiting_occupy(run, clock, job, place);
   batch_io_jobs_start(run, clock, job);
   return (job->status == batch_io_state_ENDED);
 }
 
-static void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double slack = 0;
   int64_t k = 0;
   batch_io_state_Job * job = 0;
@@ -1752,7 +2491,7 @@ static void batch_io_engine_end_due(batch_io_state_System * run, batch_io_state_
   }
 }
 
-static void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t k = 0;
   batch_io_state_Job * job = 0;
   for (int64_t t_1 = 0, end_t_1 = batch_io_agenda_overdue(run, clock); t_1 < end_t_1; t_1 += 1) {
@@ -1767,7 +2506,7 @@ static void batch_io_engine_kill_overdue(batch_io_state_System * run, batch_io_s
   }
 }
 
-static void batch_io_engine_look(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_look(batch_io_state_System * run, batch_io_state_Clock * clock) {
   if (run->rules->closed) {
     batch_io_engine_run_queue(run, clock);
   }
@@ -1778,7 +2517,7 @@ EXPORTED void batch_io_engine_never_asked(decisions_batch_io_KernelView * view, 
 
 }
 
-static void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_state_Clock * clock, double instant) {
+static inline void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_state_Clock * clock, double instant) {
   double until = 0;
   int64_t k = 0;
   until = (instant + batch_io_boxes_tolerance(run, instant));
@@ -1793,7 +2532,7 @@ static void batch_io_engine_open_instant(batch_io_state_System * run, batch_io_s
   clock->events = (clock->events + 1LL);
 }
 
-static tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units) {
+static inline tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units) {
   double best = 0;
   int64_t best_place = 0;
   double sooner = 0;
@@ -1818,7 +2557,7 @@ static tuple_float_int batch_io_engine_reserve_block(batch_io_state_System * run
   return (tuple_float_int){best, best_place};
 }
 
-static tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units) {
+static inline tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units) {
   int64_t free = 0;
   double time = 0;
   int64_t turn = 0;
@@ -1842,7 +2581,7 @@ static tuple_float_int batch_io_engine_reserve_flat(batch_io_state_System * run,
   return (tuple_float_int){time, (free - units)};
 }
 
-static void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t again = 0;
   again = 1;
   while ((again) && (clock->waiting) && ((clock->free) || (run->rules->keeps))) {
@@ -1854,7 +2593,7 @@ static void batch_io_engine_run_queue(batch_io_state_System * run, batch_io_stat
   }
 }
 
-static void batch_io_engine_take_arrivals(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_engine_take_arrivals(batch_io_state_System * run, batch_io_state_Clock * clock) {
   batch_io_state_Job * job = 0;
   while ((AT(run->arrivals, clock->arrived) <= clock->now)) {
     job = (&AT(run->jobs, AT(run->arrival_jobs, clock->arrived)));
@@ -1905,7 +2644,7 @@ EXPORTED void batch_io_fill_fill(decisions_batch_io_KernelView * view, list_doub
   }
 }
 
-static void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
+static inline void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
   int64_t last = 0;
   double seconds = 0;
   double end = 0;
@@ -1934,7 +2673,7 @@ static void batch_io_jobs_begin_phase(batch_io_state_System * run, batch_io_stat
   batch_io_jobs_end_job(run, clock, job);
 }
 
-static void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   job->end = clock->now;
   job->status = batch_io_state_ENDED;
   clock->ended = (clock->ended + 1LL);
@@ -1947,14 +2686,14 @@ static void batch_io_jobs_end_job(batch_io_state_System * run, batch_io_state_Cl
   }
 }
 
-static void batch_io_jobs_finish(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_finish(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   batch_io_storage_leave(run, clock, job);
   AT(run->finish, job->place) = clock->now;
   (&AT(run->requests, job->number))->ideal_so_far = ((&AT(run->requests, job->number))->ideal_so_far + ((double)job->volume / (double)job->peak));
   batch_io_jobs_begin_phase(run, clock, job, (job->place + 1LL));
 }
 
-static void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t place = 0;
   place = job->place;
   batch_io_storage_use(run, clock, job->began, clock->now, (double)(job->nodes));
@@ -1965,7 +2704,7 @@ static void batch_io_jobs_go_on(batch_io_state_System * run, batch_io_state_Cloc
   }
 }
 
-static void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   if ((job->status == batch_io_state_TRANSFERRING)) {
     batch_io_storage_leave(run, clock, job);
   } else {
@@ -1975,7 +2714,7 @@ static void batch_io_jobs_kill(batch_io_state_System * run, batch_io_state_Clock
   batch_io_jobs_end_job(run, clock, job);
 }
 
-static void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   job->start = clock->now;
   (&AT(run->requests, job->number))->start = clock->now;
   batch_io_agenda_take_slot(run, clock->num_running, job);
@@ -1983,7 +2722,7 @@ static void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Cloc
   batch_io_jobs_begin_phase(run, clock, job, job->place);
 }
 
-static void batch_io_max_util_add_states(decisions_batch_io_KernelView * view, int64_t j, double peak, int64_t units, double room) {
+static inline void batch_io_max_util_add_states(decisions_batch_io_KernelView * view, int64_t j, double peak, int64_t units, double room) {
   list_double loads = {0};
   list_int64_t values = {0};
   list_int64_t rows = {0};
@@ -2086,7 +2825,7 @@ EXPORTED void batch_io_max_util_mark_best(decisions_batch_io_KernelView * view, 
   }
 }
 
-static void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view, list_double rates, double room) {
+static inline void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view, list_double rates, double room) {
   list_double loads = {0};
   list_int64_t values = {0};
   list_int64_t rows = {0};
@@ -2141,7 +2880,7 @@ static void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view
   }
 }
 
-static void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total) {
+static inline void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total) {
   int64_t rest = 0;
   int64_t whole = 0;
   int64_t k = 0;
@@ -2171,13 +2910,13 @@ static void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, 
   }
 }
 
-static int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units) {
+static inline int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units) {
   int64_t word = 0;
   word = AT(view->bits, ((k * view->words) + floor_int(units, view->width)));
   return (((word >> mod_int(units, view->width)) & 1LL) == 1LL);
 }
 
-static void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view) {
+static inline void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view) {
   list_int64_t bits = {0};
   int64_t width = 0;
   int64_t mask = 0;
@@ -2219,7 +2958,7 @@ static void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view) 
   }
 }
 
-static int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length) {
+static inline int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length) {
   batch_io_boxes_take_out(run, clock, job);
   batch_io_waiting_occupy(run, clock, job, job->block);
   batch_io_jobs_start(run, clock, job);
@@ -2230,7 +2969,7 @@ static int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_
   return 0;
 }
 
-static int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t again = 0;
   batch_io_waiting_line_up(run, clock);
   if (run->rules->conservative) {
@@ -2242,14 +2981,14 @@ static int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_s
   return again;
 }
 
-static int64_t batch_io_plans_can_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline int64_t batch_io_plans_can_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   if ((job->units > clock->free)) {
     return 0;
   }
   return ((!(run->rules->numbered)) || (batch_io_boxes_units_free(run, job)));
 }
 
-static int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_batch_io_state_Job jobs = {0};
   int64_t again = 0;
   int64_t every = 0;
@@ -2295,7 +3034,7 @@ static int64_t batch_io_plans_conservative_pass(batch_io_state_System * run, bat
   return again;
 }
 
-static void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t turn = 0;
   for (int64_t t_1 = 0, end_t_1 = clock->lined_up; t_1 < end_t_1; t_1 += 1) {
     turn = t_1;
@@ -2303,7 +3042,7 @@ static void batch_io_plans_drop_boxes(batch_io_state_System * run, batch_io_stat
   }
 }
 
-static int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double before = 0;
   int64_t turn = 0;
   double limit = 0;
@@ -2328,7 +3067,7 @@ static int64_t batch_io_plans_missed(batch_io_state_System * run, batch_io_state
   return 0;
 }
 
-static int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t again = 0;
   int64_t reserved = 0;
   int64_t turn = 0;
@@ -2360,7 +3099,7 @@ static int64_t batch_io_plans_numbered_pass(batch_io_state_System * run, batch_i
   return again;
 }
 
-static int64_t batch_io_plans_startable(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t last) {
+static inline int64_t batch_io_plans_startable(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t last) {
   if (run->rules->rebuild) {
     while (((last > 0LL)) && (((&AT(run->jobs, AT(run->line, (last - 1LL))))->units > clock->free))) {
       last = (last - 1LL);
@@ -2427,7 +3166,7 @@ EXPORTED void batch_io_set10_set_10(decisions_batch_io_KernelView * view, list_d
   }
 }
 
-static int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double total = 0;
   int64_t k = 0;
   if ((clock->outstanding <= 1LL)) {
@@ -2447,7 +3186,7 @@ static int64_t batch_io_storage_all_fit(batch_io_state_System * run, batch_io_st
   return (total <= (run->limits->storage * run->limits->slack));
 }
 
-static void batch_io_storage_apply_decision(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide) {
+static inline void batch_io_storage_apply_decision(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide) {
   if (run->rules->shared) {
     batch_io_storage_set_rho(run, clock);
   } else if ((run->rules->ignores_limit) || ((run->rules->full_when_fits) && (batch_io_storage_all_fit(run, clock)))) {
@@ -2460,7 +3199,7 @@ static void batch_io_storage_apply_decision(batch_io_state_System * run, batch_i
   clock->num_fresh = 0LL;
 }
 
-static void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide) {
+static inline void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide) {
   list_batch_io_state_Job jobs = {0};
   decisions_batch_io_KernelView * view = 0;
   list_int64_t out = {0};
@@ -2492,7 +3231,7 @@ static void batch_io_storage_ask_and_set(batch_io_state_System * run, batch_io_s
   }
 }
 
-static void batch_io_storage_change(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double rate) {
+static inline void batch_io_storage_change(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double rate) {
   batch_io_storage_settle(run, clock, job);
   job->rate = rate;
   if ((rate > 0LL)) {
@@ -2507,7 +3246,7 @@ static void batch_io_storage_change(batch_io_state_System * run, batch_io_state_
   AT(run->agenda->times, job->slot) = job->due;
 }
 
-static void batch_io_storage_enter(batch_io_state_System * run, int64_t count, batch_io_state_Job * job) {
+static inline void batch_io_storage_enter(batch_io_state_System * run, int64_t count, batch_io_state_Job * job) {
   list_int64_t out = {0};
   double asked = 0;
   int64_t j = 0;
@@ -2529,7 +3268,7 @@ static void batch_io_storage_enter(batch_io_state_System * run, int64_t count, b
   AT(out, count) = job->number;
 }
 
-static void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_batch_io_state_Job jobs = {0};
   list_int64_t out = {0};
   double now = 0;
@@ -2562,7 +3301,7 @@ static void batch_io_storage_grant_peaks(batch_io_state_System * run, batch_io_s
   }
 }
 
-static void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
+static inline void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
   double now = 0;
   double volume = 0;
   int64_t nodes = 0;
@@ -2596,7 +3335,7 @@ static void batch_io_storage_issue(batch_io_state_System * run, batch_io_state_C
   batch_io_storage_enter(run, (clock->outstanding - 1LL), job);
 }
 
-static void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t nodes = 0;
   clock->changed = 1;
   if (run->rules->shared) {
@@ -2616,7 +3355,7 @@ static void batch_io_storage_leave(batch_io_state_System * run, batch_io_state_C
   clock->outstanding = (clock->outstanding - 1LL);
 }
 
-static void batch_io_storage_note_span(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, double since, double until, double rate) {
+static inline void batch_io_storage_note_span(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, double since, double until, double rate) {
   batch_io_state_Spans * spans = 0;
   int64_t k = 0;
   spans = run->spans;
@@ -2628,7 +3367,7 @@ static void batch_io_storage_note_span(batch_io_state_System * run, batch_io_sta
   clock->num_spans = (clock->num_spans + 1LL);
 }
 
-static void batch_io_storage_remove(batch_io_state_System * run, int64_t count, batch_io_state_Job * job) {
+static inline void batch_io_storage_remove(batch_io_state_System * run, int64_t count, batch_io_state_Job * job) {
   list_int64_t out = {0};
   int64_t k = 0;
   int64_t place = 0;
@@ -2643,7 +3382,7 @@ static void batch_io_storage_remove(batch_io_state_System * run, int64_t count, 
   }
 }
 
-static void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double now = 0;
   double since = 0;
   double rho = 0;
@@ -2657,7 +3396,7 @@ static void batch_io_storage_set_clock(batch_io_state_System * run, batch_io_sta
   clock->since = now;
 }
 
-static void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state_Clock * clock) {
   double now = 0;
   double before = 0;
   int64_t k = 0;
@@ -2689,7 +3428,7 @@ static void batch_io_storage_set_rho(batch_io_state_System * run, batch_io_state
   }
 }
 
-static void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   double rate = 0;
   double since = 0;
   double now = 0;
@@ -2712,7 +3451,7 @@ static void batch_io_storage_settle(batch_io_state_System * run, batch_io_state_
   job->anchor = now;
 }
 
-static void batch_io_storage_update_progress(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_storage_update_progress(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_int64_t out = {0};
   double now = 0;
   int64_t k = 0;
@@ -2733,7 +3472,7 @@ static void batch_io_storage_update_progress(batch_io_state_System * run, batch_
   }
 }
 
-static void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clock * clock, double since, double until, double nodes) {
+static inline void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clock * clock, double since, double until, double nodes) {
   double first = 0;
   double last = 0;
   double span = 0;
@@ -2751,12 +3490,12 @@ static void batch_io_storage_use(batch_io_state_System * run, batch_io_state_Clo
   }
 }
 
-static void batch_io_waiting_arrive(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_waiting_arrive(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   AT(run->line, clock->waiting) = job->number;
   clock->waiting = (clock->waiting + 1LL);
 }
 
-static double batch_io_waiting_block_free_from(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, int64_t units) {
+static inline double batch_io_waiting_block_free_from(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t place, int64_t units) {
   list_double free_from = {0};
   double time = 0;
   int64_t unit = 0;
@@ -2769,7 +3508,7 @@ static double batch_io_waiting_block_free_from(batch_io_state_System * run, batc
   return time;
 }
 
-static void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t kept = 0;
   int64_t k = 0;
   int64_t j = 0;
@@ -2785,7 +3524,7 @@ static void batch_io_waiting_close_pass(batch_io_state_System * run, batch_io_st
   clock->waiting = kept;
 }
 
-static int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units, int64_t avoid, int64_t length) {
+static inline int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t units, int64_t avoid, int64_t length) {
   list_int64_t busy = {0};
   int64_t block = 0;
   int64_t place = 0;
@@ -2814,7 +3553,7 @@ static int64_t batch_io_waiting_find_place(batch_io_state_System * run, batch_io
   return (-1LL);
 }
 
-static void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t k = 0;
   clock->lined_up = clock->waiting;
   if (!(run->rules->wfp)) {
@@ -2832,7 +3571,7 @@ static void batch_io_waiting_line_up(batch_io_state_System * run, batch_io_state
   batch_io_waiting_line_up_scores(run, clock);
 }
 
-static int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t count = 0;
   int64_t k = 0;
   count = clock->num_running;
@@ -2846,7 +3585,7 @@ static int64_t batch_io_waiting_line_up_ends(batch_io_state_System * run, batch_
   return count;
 }
 
-static void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn) {
+static inline void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn) {
   int64_t k = 0;
   for (int64_t t_1 = turn, end_t_1 = clock->lined_up; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
@@ -2855,7 +3594,7 @@ static void batch_io_waiting_line_up_rest(batch_io_state_System * run, batch_io_
   decisions_ordering_shell_sort(run->keys, run->line, turn, clock->lined_up);
 }
 
-static void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_int64_t jobs = {0};
   int64_t count = 0;
   list_double keys = {0};
@@ -2899,7 +3638,7 @@ static void batch_io_waiting_line_up_scores(batch_io_state_System * run, batch_i
   }
 }
 
-static void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io_state_Clock * clock) {
   list_double free_from = {0};
   int64_t unit = 0;
   int64_t k = 0;
@@ -2921,7 +3660,7 @@ static void batch_io_waiting_line_up_units(batch_io_state_System * run, batch_io
   }
 }
 
-static void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int64_t count) {
+static inline void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int64_t count) {
   int64_t k = 0;
   int64_t j = 0;
   double key = 0;
@@ -2946,13 +3685,13 @@ static void batch_io_waiting_mend_close(list_int64_t jobs, list_double keys, int
   }
 }
 
-static tuple_float_int batch_io_waiting_next_end(batch_io_state_System * run, int64_t turn) {
+static inline tuple_float_int batch_io_waiting_next_end(batch_io_state_System * run, int64_t turn) {
   int64_t place = 0;
   place = AT(run->order, turn);
   return (tuple_float_int){AT(run->keys, place), AT(run->agenda->running, place)};
 }
 
-static void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
+static inline void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, int64_t place) {
   int64_t unit = 0;
   batch_io_state_Units * units = 0;
   int64_t own = 0;
@@ -2974,7 +3713,7 @@ static void batch_io_waiting_occupy(batch_io_state_System * run, batch_io_state_
   }
 }
 
-static int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_state_Clock * clock) {
+static inline int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_state_Clock * clock) {
   int64_t units = 0;
   int64_t k = 0;
   units = (&AT(run->jobs, AT(run->line, 0LL)))->units;
@@ -2985,7 +3724,7 @@ static int64_t batch_io_waiting_smallest(batch_io_state_System * run, batch_io_s
   return units;
 }
 
-static void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
+static inline void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job) {
   int64_t unit = 0;
   batch_io_state_Units * units = 0;
   int64_t own = 0;
@@ -3006,7 +3745,7 @@ static void batch_io_waiting_vacate(batch_io_state_System * run, batch_io_state_
   }
 }
 
-static void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view) {
+static inline void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view) {
   int64_t k = 0;
   for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
@@ -3014,11 +3753,11 @@ static void decisions_batch_io_as_they_came(decisions_batch_io_KernelView * view
   }
 }
 
-static void decisions_batch_io_by_key(decisions_batch_io_KernelView * view) {
+static inline void decisions_batch_io_by_key(decisions_batch_io_KernelView * view) {
   decisions_ordering_insert_by_digits(view->keys, view->order, view->size, view->limits->exact);
 }
 
-static void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, list_double rates) {
+static inline void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, list_double rates) {
   double left = 0;
   int64_t q = 0;
   int64_t k = 0;
@@ -3038,7 +3777,7 @@ static void decisions_batch_io_first_fit(decisions_batch_io_KernelView * view, l
   }
 }
 
-static int64_t decisions_batch_io_place_by_level(decisions_batch_io_KernelView * view, int64_t size, int64_t k, double weight) {
+static inline int64_t decisions_batch_io_place_by_level(decisions_batch_io_KernelView * view, int64_t size, int64_t k, double weight) {
   list_double keys = {0};
   list_int64_t order = {0};
   keys = view->keys;
@@ -3081,7 +3820,7 @@ EXPORTED void decisions_batch_io_share_by_nodes(decisions_batch_io_KernelView * 
   }
 }
 
-static void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, list_double rates, int64_t size, double left) {
+static inline void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, list_double rates, int64_t size, double left) {
   double whole = 0;
   int64_t q = 0;
   int64_t k = 0;
@@ -3103,7 +3842,7 @@ static void decisions_batch_io_share_out(decisions_batch_io_KernelView * view, l
   }
 }
 
-static void decisions_batch_io_slow_down(list_double rates, int64_t count, double storage, double interference) {
+static inline void decisions_batch_io_slow_down(list_double rates, int64_t count, double storage, double interference) {
   int64_t active = 0;
   double total = 0;
   int64_t k = 0;
@@ -3128,7 +3867,7 @@ static void decisions_batch_io_slow_down(list_double rates, int64_t count, doubl
   }
 }
 
-static void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list_double rates, double left) {
+static inline void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list_double rates, double left) {
   int64_t q = 0;
   int64_t k = 0;
   for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
@@ -3144,7 +3883,7 @@ static void decisions_batch_io_top_up(decisions_batch_io_KernelView * view, list
   }
 }
 
-static int64_t decisions_ordering_below(double one, double other) {
+static inline int64_t decisions_ordering_below(double one, double other) {
   if (((one * decisions_ordering_NEAR) < other)) {
     return 1;
   }
@@ -3155,11 +3894,11 @@ static int64_t decisions_ordering_below(double one, double other) {
   return (t_1 < decisions_ordering_nine_digits(other));
 }
 
-static int64_t decisions_ordering_close(double one, double other) {
+static inline int64_t decisions_ordering_close(double one, double other) {
   return (((one != other)) && (!(((one * decisions_ordering_NEAR) < other))) && (!(((other * decisions_ordering_NEAR) < one))));
 }
 
-static void decisions_ordering_insert_by_digits(list_double keys, list_int64_t order, int64_t count, int64_t use_exact) {
+static inline void decisions_ordering_insert_by_digits(list_double keys, list_int64_t order, int64_t count, int64_t use_exact) {
   int64_t k = 0;
   int64_t at = 0;
   for (int64_t t_1 = 0, end_t_1 = count; t_1 < end_t_1; t_1 += 1) {
@@ -3173,7 +3912,7 @@ static void decisions_ordering_insert_by_digits(list_double keys, list_int64_t o
   }
 }
 
-static double decisions_ordering_nine_digits(double value) {
+static inline double decisions_ordering_nine_digits(double value) {
   int64_t exponent = 0;
   double scale = 0;
   if (((value == 0.0)) || ((0 != isinf(value)))) {
@@ -3191,18 +3930,18 @@ static double decisions_ordering_nine_digits(double value) {
   return value;
 }
 
-static double decisions_ordering_power_of_ten(int64_t exponent) {
+static inline double decisions_ordering_power_of_ten(int64_t exponent) {
   return pow(10.0, exponent);
 }
 
-static int64_t decisions_ordering_precedes(list_double keys, int64_t one, int64_t other) {
+static inline int64_t decisions_ordering_precedes(list_double keys, int64_t one, int64_t other) {
   if ((AT(keys, one) == AT(keys, other))) {
     return (one < other);
   }
   return (AT(keys, one) < AT(keys, other));
 }
 
-static double decisions_ordering_scan(list_double values, int64_t first, int64_t count) {
+static inline double decisions_ordering_scan(list_double values, int64_t first, int64_t count) {
   int64_t last = 0;
   double one = 0;
   double two = 0;
@@ -3229,7 +3968,7 @@ static double decisions_ordering_scan(list_double values, int64_t first, int64_t
   return min_float(min_float(min_float(one, two), three), four);
 }
 
-static int64_t decisions_ordering_search(list_double values, double value, int64_t place, int64_t end) {
+static inline int64_t decisions_ordering_search(list_double values, double value, int64_t place, int64_t end) {
   int64_t middle = 0;
   while ((place < end)) {
     middle = floor_int((place + end), 2LL);
@@ -3242,7 +3981,7 @@ static int64_t decisions_ordering_search(list_double values, double value, int64
   return place;
 }
 
-static void decisions_ordering_shell_sort(list_double keys, list_int64_t items, int64_t first, int64_t last) {
+static inline void decisions_ordering_shell_sort(list_double keys, list_int64_t items, int64_t first, int64_t last) {
   int64_t step = 0;
   int64_t place = 0;
   int64_t item = 0;
@@ -3263,11 +4002,11 @@ static void decisions_ordering_shell_sort(list_double keys, list_int64_t items, 
   }
 }
 
-static double decisions_ordering_time_tolerance(double now) {
+static inline double decisions_ordering_time_tolerance(double now) {
   return (decisions_ordering_TIME_TOLERANCE_SECONDS + (decisions_ordering_TIME_TOLERANCE_ULPS * (ulp(now))));
 }
 
-static int64_t exact_enumeration_kernel_bits(int64_t mask) {
+static inline int64_t exact_enumeration_kernel_bits(int64_t mask) {
   int64_t count = 0;
   count = 0LL;
   while (mask) {
@@ -3277,7 +4016,7 @@ static int64_t exact_enumeration_kernel_bits(int64_t mask) {
   return count;
 }
 
-static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
+static inline int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
   int64_t files = 0;
   int64_t visited = 0;
   int64_t place = 0;
@@ -3319,7 +4058,7 @@ static int64_t exact_enumeration_kernel_choose(exact_enumeration_kernel_Data * d
   return exact_enumeration_kernel_DONE;
 }
 
-static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare) {
+static inline void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t spare) {
   int64_t nodes = 0;
   int64_t files = 0;
   int64_t masks = 0;
@@ -3376,7 +4115,7 @@ static void exact_enumeration_kernel_lay_out(exact_enumeration_kernel_Data * dat
   AT(state->spare, 0LL) = spare;
 }
 
-static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place) {
+static inline int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place) {
   int64_t nodes = 0;
   int64_t upper = 0;
   int64_t i = 0;
@@ -3413,7 +4152,7 @@ static int64_t exact_enumeration_kernel_may_fit(exact_enumeration_kernel_Data * 
   return 1;
 }
 
-static int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth) {
+static inline int64_t exact_enumeration_kernel_place(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t depth) {
   int64_t nodes = 0;
   int64_t files = 0;
   int64_t node = 0;
@@ -3498,7 +4237,7 @@ EXPORTED int64_t exact_enumeration_kernel_search(exact_enumeration_kernel_Data *
   return exact_enumeration_kernel_DONE;
 }
 
-static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
+static inline int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t leaf_limit) {
   int64_t spare = 0;
   spare = ((data->num_nodes * state->upper) - AT(state->cost, data->num_tasks));
   if ((spare < 0LL)) {
@@ -3511,7 +4250,7 @@ static int64_t exact_enumeration_kernel_settle(exact_enumeration_kernel_Data * d
   return exact_enumeration_kernel_choose(data, state, leaf_limit);
 }
 
-static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option) {
+static inline int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t place, int64_t option) {
   int64_t nodes = 0;
   int64_t size = 0;
   int64_t i = 0;
@@ -3533,7 +4272,7 @@ static int64_t exact_enumeration_kernel_take(exact_enumeration_kernel_Data * dat
   return 1;
 }
 
-static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare) {
+static inline void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data * data, exact_enumeration_kernel_State * state, int64_t group, int64_t spare) {
   int64_t nodes = 0;
   int64_t first = 0;
   int64_t i = 0;
@@ -3556,6 +4295,1832 @@ static void exact_enumeration_kernel_unavoidable(exact_enumeration_kernel_Data *
       AT(state->low, ((group * nodes) + i)) = min_int(AT(state->low, ((group * nodes) + i)), low);
     }
   }
+}
+
+static inline int64_t exact_queue_bound_add_cores(replication_world_World * w, exact_queue_bound_Path * path, int64_t i, int64_t used) {
+  replication_world_Node * node = 0;
+  double opens = 0;
+  int64_t c = 0;
+  double free = 0;
+  int64_t running = 0;
+  int64_t place = 0;
+  node = (&AT(w->nodes, i));
+  opens = exact_queue_bound_node_opens(w, path, i);
+  for (int64_t t_1 = node->first_core, end_t_1 = node->end_core; t_1 < end_t_1; t_1 += 1) {
+    c = t_1;
+    free = opens;
+    running = (&AT(w->cores, c))->entry;
+    if ((running >= 0LL)) {
+      free = max_float(free, (&AT(path->tasks, running))->end);
+    }
+    place = used;
+    while (((place > 0LL)) && (((&AT(path->cores, (place - 1LL)))->free > free))) {
+      (&AT(path->cores, place))->free = (&AT(path->cores, (place - 1LL)))->free;
+      (&AT(path->cores, place))->power = (&AT(path->cores, (place - 1LL)))->power;
+      place = (place - 1LL);
+    }
+    (&AT(path->cores, place))->free = free;
+    (&AT(path->cores, place))->power = node->speed;
+    used = (used + 1LL);
+  }
+  return used;
+}
+
+static inline double exact_queue_bound_arrival(replication_world_World * w, exact_queue_bound_Path * path, int64_t f, int64_t i) {
+  double now = 0;
+  replication_world_File * file = 0;
+  int64_t maker = 0;
+  double hop = 0;
+  double left = 0;
+  double flight = 0;
+  int64_t j = 0;
+  now = w->run->now;
+  file = (&AT(w->files, f));
+  maker = (&AT(path->files, f))->producer;
+  if (((maker >= 0LL)) && (((&AT(path->tasks, maker))->state != exact_queue_bound_ENDED_TASK))) {
+    hop = 0.0;
+    if (!(exact_queue_bound_is_made_on(path, maker, i))) {
+      hop = (file->size * path->near);
+    }
+    return ((&AT(path->tasks, maker))->end + hop);
+  }
+  if (((&AT(w->cells, ((i * w->num_files) + f)))->has == 2LL)) {
+    left = exact_queue_bound_left_of(w, i, now);
+    return (now + (left * path->near));
+  }
+  if ((file->copies > 0LL)) {
+    return (now + (file->size * path->near));
+  }
+  if ((file->flying > 0LL)) {
+    flight = INFINITY;
+    for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+      j = t_1;
+      if (((&AT(w->flows, j))->file == f)) {
+        flight = min_float(flight, exact_queue_bound_left_of(w, j, now));
+      }
+    }
+    return (now + ((flight + file->size) * path->near));
+  }
+  if ((file->saved == 2LL)) {
+    return (now + (&AT(path->files, f))->far);
+  }
+  return now;
+}
+
+static inline double exact_queue_bound_bytes_left(replication_world_World * w, exact_queue_bound_Path * path) {
+  double now = 0;
+  double whole = 0;
+  int64_t k = 0;
+  exact_queue_bound_PathTask * task = 0;
+  double tail = 0;
+  int64_t x = 0;
+  exact_queue_bound_PathFile * file = 0;
+  double best = 0;
+  double total = 0;
+  exact_queue_bound_PathFile * other = 0;
+  now = w->run->now;
+  whole = exact_queue_bound_owe_bytes(w, path);
+  for (int64_t t_1 = 0, end_t_1 = w->num_tasks; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    task = (&AT(path->tasks, k));
+    if ((task->state <= exact_queue_bound_QUEUED)) {
+      tail = (task->quick + task->tail);
+      for (int64_t t_2 = (&AT(w->entries, k))->first_input, end_t_2 = (&AT(w->entries, k))->end_input; t_2 < end_t_2; t_2 += 1) {
+        x = t_2;
+        file = (&AT(path->files, (&AT(w->reads, x))->file));
+        file->after = max_float(file->after, tail);
+      }
+    }
+  }
+  best = 0.0;
+  for (int64_t t_3 = 0; t_3 < path->files.length; t_3 += 1) {
+    file = &AT(path->files, t_3);
+    whole = (whole + file->owed);
+    if ((file->owed > 0.0)) {
+      total = 0.0;
+      for (int64_t t_4 = 0; t_4 < path->files.length; t_4 += 1) {
+        other = &AT(path->files, t_4);
+        if ((other->after >= file->after)) {
+          total = (total + other->owed);
+        }
+      }
+      best = max_float(best, ((now + ((double)total / (double)path->remote_rate)) + file->after));
+    }
+  }
+  if ((whole > 0.0)) {
+    best = max_float(best, (now + ((double)whole / (double)path->remote_rate)));
+  }
+  return best;
+}
+
+static inline double exact_queue_bound_cores_free(replication_world_World * w, int64_t k, int64_t i) {
+  replication_world_Node * node = 0;
+  int64_t idle = 0;
+  double time = 0;
+  double soonest = 0;
+  int64_t c = 0;
+  replication_world_Core * core = 0;
+  node = (&AT(w->nodes, i));
+  idle = node->idle;
+  time = w->run->now;
+  while ((idle < (&AT(w->entries, k))->cores)) {
+    soonest = INFINITY;
+    for (int64_t t_1 = node->first_core, end_t_1 = node->end_core; t_1 < end_t_1; t_1 += 1) {
+      c = t_1;
+      if (((time < (&AT(w->cores, c))->end) && ((&AT(w->cores, c))->end < soonest))) {
+        soonest = (&AT(w->cores, c))->end;
+      }
+    }
+    if ((soonest == INFINITY)) {
+      return time;
+    }
+    time = soonest;
+    idle = node->idle;
+    for (int64_t t_2 = node->first_core, end_t_2 = node->end_core; t_2 < end_t_2; t_2 += 1) {
+      c = t_2;
+      core = (&AT(w->cores, c));
+      if (((core->entry >= 0LL)) && ((core->end <= time))) {
+        idle = (idle + (&AT(w->entries, core->entry))->cores);
+      }
+    }
+  }
+  return time;
+}
+
+static inline double exact_queue_bound_earliest(replication_world_World * w, exact_queue_bound_Path * path, int64_t k, int64_t i) {
+  double now = 0;
+  replication_world_Node * node = 0;
+  replication_world_Entry * entry = 0;
+  double start = 0;
+  double begun = 0;
+  int64_t first = 0;
+  int64_t p = 0;
+  double missing = 0;
+  int64_t x = 0;
+  int64_t f = 0;
+  replication_world_Cell * cell = 0;
+  int64_t coming = 0;
+  int64_t here = 0;
+  int64_t reader = 0;
+  now = w->run->now;
+  node = (&AT(w->nodes, i));
+  entry = (&AT(w->entries, k));
+  start = max_float(now, entry->release);
+  begun = now;
+  if (((&AT(path->tasks, k))->state == exact_queue_bound_QUEUED)) {
+    begun = start;
+  }
+  first = 1;
+  p = node->head;
+  while (((p < node->end_place)) && (((&AT(w->places, p))->entry >= 0LL)) && (((&AT(w->places, p))->entry != k))) {
+    begun = max_float(begun, (&AT(path->tasks, (&AT(w->places, p))->entry))->start);
+    first = 0;
+    p = (p + 1LL);
+  }
+  start = max_float(start, begun);
+  missing = 0.0;
+  for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    f = (&AT(w->reads, x))->file;
+    cell = (&AT(w->cells, ((i * w->num_files) + f)));
+    if ((cell->has == 1LL)) {
+      continue;
+    }
+    start = max_float(start, exact_queue_bound_arrival(w, path, f, i));
+    coming = (cell->has == 2LL);
+    here = exact_queue_bound_is_made_on(path, (&AT(path->files, f))->producer, i);
+    reader = cell->next_place;
+    if (!((coming) || (here) || (((replication_disk_NO_PLACE < reader) && (reader < p))))) {
+      missing = (missing + (&AT(w->files, f))->size);
+    }
+  }
+  if (((missing > 0LL)) && (first) && (((&AT(w->flows, i))->file >= 0LL))) {
+    missing = (missing + exact_queue_bound_left_of(w, i, now));
+  }
+  start = max_float(start, (begun + (missing * path->near)));
+  return max_float(start, exact_queue_bound_cores_free(w, k, i));
+}
+
+static inline double exact_queue_bound_filled(exact_queue_bound_Path * path, int64_t used, double first, double work) {
+  double power = 0;
+  double lost = 0;
+  int64_t c = 0;
+  exact_queue_bound_PathCore * core = 0;
+  double begun = 0;
+  power = 0.0;
+  lost = 0.0;
+  for (int64_t t_1 = 0, end_t_1 = used; t_1 < end_t_1; t_1 += 1) {
+    c = t_1;
+    core = (&AT(path->cores, c));
+    begun = max_float(first, core->free);
+    if (((begun == INFINITY)) || (((power > 0.0)) && ((((begun * power) - lost) >= work)))) {
+      break;
+    }
+    power = (power + core->power);
+    lost = (lost + (begun * core->power));
+  }
+  if ((power > 0.0)) {
+    return ((double)(work + lost) / (double)power);
+  }
+  return 0.0;
+}
+
+static inline int64_t exact_queue_bound_in_use(replication_world_World * w, int64_t i) {
+  int64_t end = 0;
+  end = replication_disk_queue_end(w, i);
+  return (((end > (&AT(w->nodes, i))->head)) || (replication_disk_is_open(w, i)));
+}
+
+static inline int64_t exact_queue_bound_is_made_on(exact_queue_bound_Path * path, int64_t k, int64_t i) {
+  exact_queue_bound_PathTask * task = 0;
+  if ((k < 0LL)) {
+    return 0;
+  }
+  task = (&AT(path->tasks, k));
+  return (((task->state != exact_queue_bound_ENDED_TASK)) && (((task->on == (-1LL))) || ((task->on == i))));
+}
+
+static inline double exact_queue_bound_left_of(replication_world_World * w, int64_t y, double now) {
+  replication_world_Flow * flow = 0;
+  flow = (&AT(w->flows, y));
+  return max_float(0.0, (flow->left - (flow->rate * (now - flow->since))));
+}
+
+static inline double exact_queue_bound_longest_path(replication_world_World * w, exact_queue_bound_Path * path) {
+  double best = 0;
+  int64_t k = 0;
+  exact_queue_bound_PathTask * task = 0;
+  double compute = 0;
+  int64_t i = 0;
+  double start = 0;
+  best = 0.0;
+  for (int64_t t_1 = 0; t_1 < path->order.length; t_1 += 1) {
+    k = AT(path->order, t_1);
+    task = (&AT(path->tasks, k));
+    compute = (&AT(w->entries, k))->compute;
+    if ((task->state == exact_queue_bound_QUEUED)) {
+      double t_2 = exact_queue_bound_earliest(w, path, k, task->on);
+      task->start = t_2;
+      task->end = (task->start + ((double)compute / (double)(&AT(w->nodes, task->on))->speed));
+    } else if ((task->state == exact_queue_bound_LOOSE)) {
+      task->start = INFINITY;
+      task->end = INFINITY;
+      for (int64_t t_3 = 0, end_t_3 = w->num_nodes; t_3 < end_t_3; t_3 += 1) {
+        i = t_3;
+        if ((AT(path->fits, ((k * w->num_nodes) + i))) && (replication_disk_is_open(w, i))) {
+          start = exact_queue_bound_earliest(w, path, k, i);
+          task->start = min_float(task->start, start);
+          task->end = min_float(task->end, (start + ((double)compute / (double)(&AT(w->nodes, i))->speed)));
+        }
+      }
+    }
+    if ((task->state != exact_queue_bound_ENDED_TASK)) {
+      best = max_float(best, (task->end + task->tail));
+    }
+  }
+  return best;
+}
+
+static inline double exact_queue_bound_node_opens(replication_world_World * w, exact_queue_bound_Path * path, int64_t i) {
+  replication_world_Node * node = 0;
+  double opens = 0;
+  int64_t k = 0;
+  node = (&AT(w->nodes, i));
+  if (((node->head < node->end_place)) && (((&AT(w->places, node->head))->entry >= 0LL))) {
+    return (&AT(path->tasks, (&AT(w->places, node->head))->entry))->start;
+  }
+  opens = INFINITY;
+  for (int64_t t_1 = 0, end_t_1 = w->num_tasks; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    if ((((&AT(path->tasks, k))->state == exact_queue_bound_LOOSE)) && (AT(path->fits, ((k * w->num_nodes) + i)))) {
+      opens = min_float(opens, exact_queue_bound_earliest(w, path, k, i));
+    }
+  }
+  return opens;
+}
+
+static inline int64_t exact_queue_bound_nowhere(replication_world_World * w, int64_t f) {
+  replication_world_File * file = 0;
+  file = (&AT(w->files, f));
+  return (((file->copies == 0LL)) && ((file->flying == 0LL)) && ((file->saved == 2LL)));
+}
+
+static inline double exact_queue_bound_owe_bytes(replication_world_World * w, exact_queue_bound_Path * path) {
+  double now = 0;
+  double saves = 0;
+  int64_t f = 0;
+  replication_world_File * file = 0;
+  int64_t y = 0;
+  replication_world_Flow * flow = 0;
+  now = w->run->now;
+  saves = 0.0;
+  for (int64_t t_1 = 0, end_t_1 = w->num_files; t_1 < end_t_1; t_1 += 1) {
+    f = t_1;
+    file = (&AT(w->files, f));
+    (&AT(path->files, f))->owed = 0.0;
+    (&AT(path->files, f))->after = 0.0;
+    if ((file->keep) && ((file->saved == 0LL))) {
+      saves = (saves + file->size);
+    } else if (((file->need > 0LL)) && (exact_queue_bound_nowhere(w, f))) {
+      (&AT(path->files, f))->owed = (double)(file->size);
+    }
+  }
+  for (int64_t t_2 = 0, end_t_2 = w->flows.length; t_2 < end_t_2; t_2 += 1) {
+    y = t_2;
+    flow = (&AT(w->flows, y));
+    if ((flow->file < 0LL)) {
+      continue;
+    }
+    if (((y < w->num_nodes)) && ((flow->source < 0LL))) {
+      double t_3 = (&AT(path->files, flow->file))->owed;
+      double t_4 = (t_3 + exact_queue_bound_left_of(w, y, now));
+      (&AT(path->files, flow->file))->owed = t_4;
+    } else if (((y >= w->num_nodes)) && ((&AT(w->files, flow->file))->keep)) {
+      saves = (saves + exact_queue_bound_left_of(w, y, now));
+    }
+  }
+  return saves;
+}
+
+static inline double exact_queue_bound_seconds_at_least(replication_world_World * w, exact_queue_bound_Path * path) {
+  double best = 0;
+  exact_queue_bound_survey(w, path);
+  double t_1 = w->run->last_end;
+  best = max_float(t_1, exact_queue_bound_longest_path(w, path));
+  best = max_float(best, exact_queue_bound_work_left(w, path));
+  return max_float(best, exact_queue_bound_bytes_left(w, path));
+}
+
+static inline void exact_queue_bound_survey(replication_world_World * w, exact_queue_bound_Path * path) {
+  double now = 0;
+  exact_queue_bound_PathTask * task = 0;
+  int64_t i = 0;
+  int64_t p = 0;
+  replication_world_Core * core = 0;
+  int64_t x = 0;
+  now = w->run->now;
+  for (int64_t t_1 = 0; t_1 < path->tasks.length; t_1 += 1) {
+    task = &AT(path->tasks, t_1);
+    task->state = FIT32(exact_queue_bound_LOOSE);
+    task->on = FIT32((-1LL));
+    task->start = now;
+    task->end = now;
+  }
+  for (int64_t t_2 = 0, end_t_2 = w->num_nodes; t_2 < end_t_2; t_2 += 1) {
+    i = t_2;
+    int64_t t_4 = (&AT(w->nodes, i))->head;
+    for (int64_t t_3 = t_4, end_t_3 = replication_disk_queue_end(w, i); t_3 < end_t_3; t_3 += 1) {
+      p = t_3;
+      task = (&AT(path->tasks, (&AT(w->places, p))->entry));
+      task->state = FIT32(exact_queue_bound_QUEUED);
+      task->on = FIT32(i);
+    }
+  }
+  for (int64_t t_5 = 0; t_5 < w->cores.length; t_5 += 1) {
+    core = &AT(w->cores, t_5);
+    if ((core->entry >= 0LL)) {
+      task = (&AT(path->tasks, core->entry));
+      task->state = FIT32(exact_queue_bound_RUNNING);
+      task->on = FIT32(core->node);
+      if ((core->end < INFINITY)) {
+        task->end = core->end;
+      }
+    }
+  }
+  for (int64_t t_6 = 0, end_t_6 = w->run->ended; t_6 < end_t_6; t_6 += 1) {
+    x = t_6;
+    (&AT(path->tasks, AT(w->finished, x)))->state = FIT32(exact_queue_bound_ENDED_TASK);
+  }
+}
+
+static inline double exact_queue_bound_work_left(replication_world_World * w, exact_queue_bound_Path * path) {
+  int64_t used = 0;
+  int64_t i = 0;
+  double best = 0;
+  double fresh = 0;
+  double first = 0;
+  int64_t turn = 0;
+  int64_t k = 0;
+  exact_queue_bound_PathTask * task = 0;
+  used = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+    i = t_1;
+    if (exact_queue_bound_in_use(w, i)) {
+      used = exact_queue_bound_add_cores(w, path, i, used);
+    }
+  }
+  best = 0.0;
+  fresh = 0.0;
+  first = INFINITY;
+  for (int64_t t_2 = 0, end_t_2 = w->num_tasks; t_2 < end_t_2; t_2 += 1) {
+    turn = t_2;
+    k = AT(path->urgent, turn);
+    task = (&AT(path->tasks, k));
+    if ((task->state <= exact_queue_bound_QUEUED)) {
+      fresh = (fresh + ((&AT(w->entries, k))->compute * (&AT(w->entries, k))->cores));
+      first = min_float(first, task->start);
+      double t_3 = exact_queue_bound_filled(path, used, first, fresh);
+      best = max_float(best, (t_3 + task->tail));
+    }
+  }
+  return best;
+}
+
+static inline void exact_queue_kernel_add_child(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t depth, double bound) {
+  exact_queue_kernel_Branching * branching = 0;
+  int64_t row = 0;
+  int64_t first = 0;
+  int64_t place = 0;
+  branching = (&AT(tree->branchings, depth));
+  row = ((2LL + (depth * (w->num_tasks + 2LL))) + branching->children);
+  exact_queue_kernel_save(w, tree->kept, row);
+  first = (depth * (w->num_tasks + 2LL));
+  place = (first + branching->children);
+  while (((place > first)) && (((&AT(tree->children, (place - 1LL)))->bound > bound))) {
+    *(&AT(tree->children, place)) = *(&AT(tree->children, (place - 1LL)));
+    place = (place - 1LL);
+  }
+  (&AT(tree->children, place))->bound = bound;
+  (&AT(tree->children, place))->row = row;
+  branching->children = (branching->children + 1LL);
+}
+
+static inline void exact_queue_kernel_begin(replication_world_World * w) {
+  replication_world_Node * node = 0;
+  replication_kernel_reset(w);
+  replication_kernel_leave_unassigned(w);
+  for (int64_t t_1 = 0; t_1 < w->nodes.length; t_1 += 1) {
+    node = &AT(w->nodes, t_1);
+    (&AT(w->places, node->first_place))->entry = FIT32(replication_world_OPEN);
+    node->head = FIT32(node->first_place);
+  }
+}
+
+static inline void exact_queue_kernel_branch(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t depth, double least) {
+  int64_t base = 0;
+  int64_t i = 0;
+  int64_t loose = 0;
+  int64_t turn = 0;
+  int64_t task = 0;
+  int64_t rest = 0;
+  int64_t j = 0;
+  double bound = 0;
+  int64_t verdict = 0;
+  base = (1LL + (depth * (w->num_tasks + 2LL)));
+  exact_queue_kernel_save(w, tree->kept, base);
+  i = (w->run->wanted - 1LL);
+  (&AT(tree->branchings, depth))->children = 0LL;
+  (&AT(tree->branchings, depth))->at = 0LL;
+  loose = exact_queue_kernel_unassigned(w);
+  for (int64_t t_1 = 0, end_t_1 = (w->num_tasks + 1LL); t_1 < end_t_1; t_1 += 1) {
+    turn = t_1;
+    task = AT(path->urgent, turn);
+    exact_queue_kernel_restore(w, tree->kept, base);
+    w->run->wanted = 0LL;
+    rest = loose;
+    if ((task != exact_queue_kernel_CLOSE)) {
+      if ((!(((loose >> task) & 1LL))) || (!(exact_queue_kernel_may_stand(w, tree, i, task)))) {
+        continue;
+      }
+      rest = (loose & (~(1LL << task)));
+    }
+    exact_queue_kernel_put(w, i, task);
+    if ((rest == 0LL)) {
+      for (int64_t t_2 = 0, end_t_2 = w->num_nodes; t_2 < end_t_2; t_2 += 1) {
+        j = t_2;
+        if (replication_disk_is_open(w, j)) {
+          exact_queue_kernel_put(w, j, exact_queue_kernel_CLOSE);
+        }
+      }
+    }
+    if (!(exact_queue_kernel_runs_on(w, tree, rest))) {
+      continue;
+    }
+    tree->visited = (tree->visited + 1LL);
+    bound = max_float(least, exact_queue_bound_seconds_at_least(w, path));
+    if (!(exact_queue_kernel_worth(tree, bound))) {
+      continue;
+    }
+    verdict = exact_queue_kernel_go_on(w, tree);
+    if ((verdict == exact_queue_kernel_ENDS)) {
+      exact_queue_kernel_leaf(w, tree);
+    }
+    if ((verdict != exact_queue_kernel_ASKS)) {
+      continue;
+    }
+    bound = max_float(bound, exact_queue_bound_seconds_at_least(w, path));
+    if (exact_queue_kernel_worth(tree, bound)) {
+      exact_queue_kernel_add_child(w, tree, depth, bound);
+    }
+  }
+}
+
+static inline int64_t exact_queue_kernel_go_on(replication_world_World * w, exact_queue_kernel_Tree * tree) {
+  replication_world_Run * run = 0;
+  int64_t wanted = 0;
+  double now = 0;
+  run = w->run;
+  while (1) {
+    exact_queue_kernel_save(w, tree->kept, exact_queue_kernel_BEFORE);
+    replication_kernel_passes(w, run->now);
+    if (run->wanted) {
+      wanted = run->wanted;
+      exact_queue_kernel_restore(w, tree->kept, exact_queue_kernel_BEFORE);
+      run->wanted = wanted;
+      return exact_queue_kernel_ASKS;
+    }
+    if ((run->evictions) || (run->spills)) {
+      tree->pressed = 1LL;
+    }
+    if (((run->ended == w->num_tasks)) && ((run->saving == 0LL))) {
+      return exact_queue_kernel_ENDS;
+    }
+    replication_moves_share_out(w, run->now);
+    now = replication_kernel_next_event(w);
+    if (!(exact_queue_kernel_worth(tree, now))) {
+      return exact_queue_kernel_FAILS;
+    }
+    replication_kernel_complete(w, now);
+  }
+}
+
+static inline int64_t exact_queue_kernel_held_up(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t task) {
+  int64_t late = 0;
+  int64_t grown = 0;
+  int64_t i = 0;
+  int64_t waits = 0;
+  int64_t p = 0;
+  int64_t e = 0;
+  int64_t more = 0;
+  late = AT(tree->below, task);
+  grown = 1;
+  while (grown) {
+    grown = 0;
+    for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+      i = t_1;
+      waits = 0;
+      int64_t t_3 = (&AT(w->nodes, i))->head;
+      for (int64_t t_2 = t_3, end_t_2 = replication_disk_queue_end(w, i); t_2 < end_t_2; t_2 += 1) {
+        p = t_2;
+        e = (&AT(w->places, p))->entry;
+        waits = ((waits) || ((((late >> e) & 1LL) != 0LL)));
+        more = ((late | (1LL << e)) | AT(tree->below, e));
+        if ((waits) && ((more != late))) {
+          late = more;
+          grown = 1;
+        }
+      }
+    }
+  }
+  return late;
+}
+
+static inline void exact_queue_kernel_leaf(replication_world_World * w, exact_queue_kernel_Tree * tree) {
+  int64_t x = 0;
+  if (exact_queue_kernel_worth(tree, w->run->last_end)) {
+    tree->upper = w->run->last_end;
+    tree->found = (tree->found + 1LL);
+    for (int64_t t_1 = 0, end_t_1 = w->places.length; t_1 < end_t_1; t_1 += 1) {
+      x = t_1;
+      AT(tree->best, x) = (&AT(w->places, x))->entry;
+    }
+  }
+}
+
+static inline int64_t exact_queue_kernel_may_stand(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t i, int64_t task) {
+  int64_t late = 0;
+  int64_t p = 0;
+  if (!(AT(tree->fits, ((task * w->num_nodes) + i)))) {
+    return 0;
+  }
+  late = exact_queue_kernel_held_up(w, tree, task);
+  int64_t t_2 = (&AT(w->nodes, i))->head;
+  for (int64_t t_1 = t_2, end_t_1 = replication_disk_queue_end(w, i); t_1 < end_t_1; t_1 += 1) {
+    p = t_1;
+    if (((late >> (&AT(w->places, p))->entry) & 1LL)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static inline void exact_queue_kernel_put(replication_world_World * w, int64_t i, int64_t task) {
+  int64_t p = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  int64_t f = 0;
+  replication_world_Cell * cell = 0;
+  int64_t place = 0;
+  int64_t y = 0;
+  p = replication_disk_queue_end(w, i);
+  if ((task == exact_queue_kernel_CLOSE)) {
+    (&AT(w->places, p))->entry = FIT32(replication_world_CLOSED);
+    return;
+  }
+  (&AT(w->places, p))->entry = FIT32(task);
+  if (((p + 1LL) < (&AT(w->nodes, i))->end_place)) {
+    (&AT(w->places, (p + 1LL)))->entry = FIT32(replication_world_OPEN);
+  }
+  entry = (&AT(w->entries, task));
+  for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    f = (&AT(w->reads, x))->file;
+    cell = (&AT(w->cells, ((i * w->num_files) + f)));
+    (&AT(w->reads, x))->follow = FIT32(replication_disk_NO_PLACE);
+    place = cell->next_place;
+    if ((place == replication_disk_NO_PLACE)) {
+      cell->next_place = FIT32(p);
+    }
+    while ((place != replication_disk_NO_PLACE)) {
+      y = (&AT(w->entries, (&AT(w->places, place))->entry))->first_input;
+      while (((&AT(w->reads, y))->file != f)) {
+        y = (y + 1LL);
+      }
+      place = (&AT(w->reads, y))->follow;
+      if ((place == replication_disk_NO_PLACE)) {
+        (&AT(w->reads, y))->follow = FIT32(p);
+      }
+    }
+  }
+}
+
+static inline void exact_queue_kernel_restore(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row) {
+  int64_t x = 0;
+  *w->run = *(&AT(kept->runs, row));
+  for (int64_t t_1 = 0, end_t_1 = w->files.length; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    *(&AT(w->files, x)) = *(&AT(kept->files, ((row * w->files.length) + x)));
+  }
+  for (int64_t t_2 = 0, end_t_2 = w->nodes.length; t_2 < end_t_2; t_2 += 1) {
+    x = t_2;
+    *(&AT(w->nodes, x)) = *(&AT(kept->nodes, ((row * w->nodes.length) + x)));
+  }
+  for (int64_t t_3 = 0, end_t_3 = w->cells.length; t_3 < end_t_3; t_3 += 1) {
+    x = t_3;
+    *(&AT(w->cells, x)) = *(&AT(kept->cells, ((row * w->cells.length) + x)));
+  }
+  for (int64_t t_4 = 0, end_t_4 = w->reads.length; t_4 < end_t_4; t_4 += 1) {
+    x = t_4;
+    *(&AT(w->reads, x)) = *(&AT(kept->reads, ((row * w->reads.length) + x)));
+  }
+  for (int64_t t_5 = 0, end_t_5 = w->cores.length; t_5 < end_t_5; t_5 += 1) {
+    x = t_5;
+    *(&AT(w->cores, x)) = *(&AT(kept->cores, ((row * w->cores.length) + x)));
+  }
+  for (int64_t t_6 = 0, end_t_6 = w->flows.length; t_6 < end_t_6; t_6 += 1) {
+    x = t_6;
+    *(&AT(w->flows, x)) = *(&AT(kept->flows, ((row * w->flows.length) + x)));
+  }
+  for (int64_t t_7 = 0, end_t_7 = w->places.length; t_7 < end_t_7; t_7 += 1) {
+    x = t_7;
+    *(&AT(w->places, x)) = *(&AT(kept->places, ((row * w->places.length) + x)));
+  }
+  for (int64_t t_8 = 0, end_t_8 = w->run->ended; t_8 < end_t_8; t_8 += 1) {
+    x = t_8;
+    AT(w->finished, x) = AT(kept->finished, ((row * w->finished.length) + x));
+  }
+}
+
+static inline int64_t exact_queue_kernel_runs_on(replication_world_World * w, exact_queue_kernel_Tree * tree, int64_t loose) {
+  int64_t task = 0;
+  int64_t found = 0;
+  int64_t i = 0;
+  for (int64_t t_1 = 0, end_t_1 = w->num_tasks; t_1 < end_t_1; t_1 += 1) {
+    task = t_1;
+    found = (!(((loose >> task) & 1LL)));
+    for (int64_t t_2 = 0, end_t_2 = w->num_nodes; t_2 < end_t_2; t_2 += 1) {
+      i = t_2;
+      if ((!(found)) && (replication_disk_is_open(w, i))) {
+        found = exact_queue_kernel_may_stand(w, tree, i, task);
+      }
+    }
+    if (!(found)) {
+      return 0;
+    }
+  }
+  return 1;
+}
+
+static inline void exact_queue_kernel_save(replication_world_World * w, exact_queue_kernel_States * kept, int64_t row) {
+  int64_t x = 0;
+  *(&AT(kept->runs, row)) = *w->run;
+  for (int64_t t_1 = 0, end_t_1 = w->files.length; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    *(&AT(kept->files, ((row * w->files.length) + x))) = *(&AT(w->files, x));
+  }
+  for (int64_t t_2 = 0, end_t_2 = w->nodes.length; t_2 < end_t_2; t_2 += 1) {
+    x = t_2;
+    *(&AT(kept->nodes, ((row * w->nodes.length) + x))) = *(&AT(w->nodes, x));
+  }
+  for (int64_t t_3 = 0, end_t_3 = w->cells.length; t_3 < end_t_3; t_3 += 1) {
+    x = t_3;
+    *(&AT(kept->cells, ((row * w->cells.length) + x))) = *(&AT(w->cells, x));
+  }
+  for (int64_t t_4 = 0, end_t_4 = w->reads.length; t_4 < end_t_4; t_4 += 1) {
+    x = t_4;
+    *(&AT(kept->reads, ((row * w->reads.length) + x))) = *(&AT(w->reads, x));
+  }
+  for (int64_t t_5 = 0, end_t_5 = w->cores.length; t_5 < end_t_5; t_5 += 1) {
+    x = t_5;
+    *(&AT(kept->cores, ((row * w->cores.length) + x))) = *(&AT(w->cores, x));
+  }
+  for (int64_t t_6 = 0, end_t_6 = w->flows.length; t_6 < end_t_6; t_6 += 1) {
+    x = t_6;
+    *(&AT(kept->flows, ((row * w->flows.length) + x))) = *(&AT(w->flows, x));
+  }
+  for (int64_t t_7 = 0, end_t_7 = w->places.length; t_7 < end_t_7; t_7 += 1) {
+    x = t_7;
+    *(&AT(kept->places, ((row * w->places.length) + x))) = *(&AT(w->places, x));
+  }
+  for (int64_t t_8 = 0, end_t_8 = w->run->ended; t_8 < end_t_8; t_8 += 1) {
+    x = t_8;
+    AT(kept->finished, ((row * w->finished.length) + x)) = AT(w->finished, x);
+  }
+}
+
+EXPORTED int64_t exact_queue_kernel_search(replication_world_World * w, exact_queue_kernel_Tree * tree, exact_queue_bound_Path * path, int64_t limit) {
+  int64_t width = 0;
+  int64_t verdict = 0;
+  int64_t depth = 0;
+  exact_queue_kernel_Branching * branching = 0;
+  exact_queue_kernel_Child * child = 0;
+  width = (w->num_tasks + 2LL);
+  if (!(tree->begun)) {
+    exact_queue_kernel_begin(w);
+    tree->begun = 1LL;
+    tree->depth = (-1LL);
+    verdict = exact_queue_kernel_go_on(w, tree);
+    if ((verdict == exact_queue_kernel_ASKS)) {
+      tree->depth = 0LL;
+      exact_queue_kernel_branch(w, tree, path, 0LL, 0.0);
+    } else if ((verdict == exact_queue_kernel_ENDS)) {
+      exact_queue_kernel_leaf(w, tree);
+    }
+  }
+  while ((tree->depth >= 0LL)) {
+    if ((tree->visited >= limit)) {
+      return exact_queue_kernel_LIMIT;
+    }
+    depth = tree->depth;
+    branching = (&AT(tree->branchings, depth));
+    child = (&AT(tree->children, ((depth * width) + branching->at)));
+    if (((branching->at >= branching->children)) || (!(exact_queue_kernel_worth(tree, child->bound)))) {
+      branching->children = 0LL;
+      branching->at = 0LL;
+      tree->depth = (depth - 1LL);
+      continue;
+    }
+    branching->at = (branching->at + 1LL);
+    exact_queue_kernel_restore(w, tree->kept, child->row);
+    tree->depth = (depth + 1LL);
+    exact_queue_kernel_branch(w, tree, path, (depth + 1LL), child->bound);
+  }
+  return exact_queue_kernel_DONE;
+}
+
+static inline int64_t exact_queue_kernel_unassigned(replication_world_World * w) {
+  int64_t loose = 0;
+  replication_world_Node * node = 0;
+  int64_t p = 0;
+  loose = ((1LL << w->num_tasks) - 1LL);
+  for (int64_t t_1 = 0; t_1 < w->nodes.length; t_1 += 1) {
+    node = &AT(w->nodes, t_1);
+    p = node->first_place;
+    while (((p < node->end_place)) && (((&AT(w->places, p))->entry >= 0LL))) {
+      loose = (loose & (~(1LL << (&AT(w->places, p))->entry)));
+      p = (p + 1LL);
+    }
+  }
+  return loose;
+}
+
+static inline int64_t exact_queue_kernel_worth(exact_queue_kernel_Tree * tree, double bound) {
+  return (bound < (tree->upper * 0.999999999));
+}
+
+static inline int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps) {
+  list_gang_matrix_Job jobs = {0};
+  double quantum = 0;
+  double tolerance = 0;
+  int64_t total = 0;
+  double now = 0;
+  int64_t index = 0;
+  int64_t arrived = 0;
+  int64_t due = 0;
+  double following = 0;
+  int64_t jump = 0;
+  double until = 0;
+  int64_t fresh = 0;
+  int64_t held = 0;
+  jobs = matrix->jobs;
+  quantum = timing->quantum;
+  tolerance = timing->tolerance;
+  total = jobs.length;
+  now = matrix->now;
+  index = matrix->slice_number;
+  arrived = matrix->queue_tail;
+  due = 0;
+  while (((steps > 0LL)) && (!(due)) && ((matrix->num_done < total))) {
+    steps = (steps - 1LL);
+    following = ((arrived < total) ? (&AT(jobs, arrived))->arrival : INFINITY);
+    if ((matrix->num_running > 0LL)) {
+      if ((now == (index * quantum))) {
+        index = (index + gang_clock_skip_cycles(matrix, timing, (following - now)));
+        now = (index * quantum);
+      }
+    } else if (((matrix->queue_head == arrived)) && (((now + tolerance) < following)) && ((following < INFINITY))) {
+      jump = gang_clock_slice_of(following, timing);
+      if ((jump > index)) {
+        index = jump;
+        now = (index * quantum);
+      }
+    }
+    if ((following > (now + tolerance))) {
+      until = gang_clock_run_row(matrix, timing, now, index, following);
+      matrix->slot_seconds = (matrix->slot_seconds + (matrix->slots * (until - now)));
+      now = until;
+      if ((until == ((index + 1LL) * quantum))) {
+        index = (index + 1LL);
+      }
+    }
+    fresh = arrived;
+    while (((arrived < total)) && (((&AT(jobs, arrived))->arrival <= (now + tolerance)))) {
+      arrived = (arrived + 1LL);
+    }
+    held = ((timing->at_boundary) && ((now != (index * quantum))));
+    due = ((!(held)) && (((matrix->num_gone > 0LL)) || ((fresh != arrived))));
+  }
+  matrix->now = now;
+  matrix->slice_number = index;
+  matrix->queue_tail = arrived;
+  matrix->update_due = due;
+  return steps;
+}
+
+static inline void gang_clock_close_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing) {
+  int64_t k = 0;
+  gang_matrix_Job * job = 0;
+  double left = 0;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_moved; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    job = (&AT(matrix->jobs, AT(matrix->moved, k)));
+    left = ((double)(job->need * job->at_files) / (double)job->remote);
+    job->need = (timing->migration + left);
+  }
+  for (int64_t t_2 = matrix->num_before, end_t_2 = matrix->num_running; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    job = (&AT(matrix->jobs, AT(matrix->running, k)));
+    job->start = max_float(matrix->now, job->arrival);
+    if (job->local) {
+      job->need = job->at_files;
+    } else {
+      job->need = job->remote;
+    }
+  }
+  matrix->updates = (matrix->updates + 1LL);
+  matrix->update_due = 0;
+}
+
+static inline int64_t gang_clock_in_row(gang_matrix_Matrix * matrix, int64_t row) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  list_int64_t group = {0};
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  group = matrix->group;
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(running, k);
+    if ((((&AT(jobs, j))->span >> row) & 1LL)) {
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  return num;
+}
+
+static inline void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
+  int64_t k = 0;
+  int64_t j = 0;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_gone; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(matrix->gone, k);
+    gang_phases_take_out(matrix, j);
+    gang_phases_drop(matrix->running, matrix->num_running, j);
+    if ((rules->weight != gang_rules_UNWEIGHTED)) {
+      gang_phases_drop(matrix->order, matrix->num_running, j);
+    }
+    matrix->num_running = (matrix->num_running - 1LL);
+  }
+  matrix->num_left = matrix->num_gone;
+  matrix->num_gone = 0LL;
+  matrix->num_moved = 0LL;
+  matrix->num_before = matrix->num_running;
+  if ((matrix->budget_slice != matrix->slice_number)) {
+    matrix->budget_slice = matrix->slice_number;
+    matrix->tasks_left = timing->budget;
+  }
+}
+
+static inline double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double now, int64_t index, double following) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t group = {0};
+  int64_t at_boundary = 0;
+  double tolerance = 0;
+  double end = 0;
+  double until = 0;
+  int64_t active = 0;
+  double first = 0;
+  int64_t k = 0;
+  double passed = 0;
+  int64_t j = 0;
+  gang_matrix_Job * job = 0;
+  double remaining = 0;
+  jobs = matrix->jobs;
+  group = matrix->group;
+  at_boundary = timing->at_boundary;
+  tolerance = timing->tolerance;
+  end = ((index + 1LL) * timing->quantum);
+  until = end;
+  active = gang_clock_in_row(matrix, mod_int(index, timing->levels));
+  if (!(at_boundary)) {
+    if ((following < (until - tolerance))) {
+      until = following;
+    }
+    first = INFINITY;
+    for (int64_t t_1 = 0, end_t_1 = active; t_1 < end_t_1; t_1 += 1) {
+      k = t_1;
+      first = min_float(first, (&AT(jobs, AT(group, k)))->need);
+    }
+    if (((now + first) < (until - tolerance))) {
+      until = (now + first);
+    }
+  }
+  passed = (until - now);
+  for (int64_t t_2 = 0, end_t_2 = active; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    j = AT(group, k);
+    job = (&AT(jobs, j));
+    if ((at_boundary) && ((job->need <= 0LL))) {
+      continue;
+    }
+    job->attained = (job->attained + passed);
+    remaining = (job->need - passed);
+    if ((remaining <= tolerance)) {
+      job->finish = until;
+      if (at_boundary) {
+        job->finish = min_float((now + job->need), end);
+      }
+      remaining = (double)(0LL);
+      AT(matrix->gone, matrix->num_gone) = j;
+      matrix->num_gone = (matrix->num_gone + 1LL);
+      matrix->num_done = (matrix->num_done + 1LL);
+    }
+    job->need = remaining;
+  }
+  return until;
+}
+
+EXPORTED void gang_clock_simulate(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules, int64_t steps) {
+  int64_t total = 0;
+  total = matrix->jobs.length;
+  while (((steps > 0LL)) && ((matrix->num_done < total))) {
+    steps = gang_clock_advance(matrix, timing, steps);
+    if (matrix->update_due) {
+      gang_clock_update(matrix, timing, rules);
+    }
+  }
+}
+
+static inline int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  double quantum = 0;
+  double cycle = 0;
+  int64_t cycles = 0;
+  int64_t k = 0;
+  gang_matrix_Job * job = 0;
+  double passed = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  quantum = timing->quantum;
+  cycle = (timing->levels * quantum);
+  cycles = gang_clock_NEVER;
+  if ((gap < INFINITY)) {
+    if ((gap < (3LL * cycle))) {
+      return 0LL;
+    }
+    cycles = (((int64_t)floor(((double)gap / (double)cycle))) - 1LL);
+  }
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    job = (&AT(jobs, AT(running, k)));
+    cycles = min_int(cycles, (((int64_t)floor(((double)job->need / (double)(job->rows * quantum)))) - 1LL));
+    if ((cycles < 1LL)) {
+      return 0LL;
+    }
+  }
+  for (int64_t t_2 = 0, end_t_2 = matrix->num_running; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    job = (&AT(jobs, AT(running, k)));
+    passed = ((cycles * job->rows) * quantum);
+    job->need = (job->need - passed);
+    job->attained = (job->attained + passed);
+  }
+  matrix->slot_seconds = (matrix->slot_seconds + (matrix->slots * (cycles * cycle)));
+  return (cycles * timing->levels);
+}
+
+static inline int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing) {
+  int64_t index = 0;
+  index = ((int64_t)floor(((double)instant / (double)timing->quantum)));
+  if (((((index + 1LL) * timing->quantum) - instant) <= timing->tolerance)) {
+    index = (index + 1LL);
+  }
+  return index;
+}
+
+static inline void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
+  gang_clock_open_update(matrix, timing, rules);
+  gang_phases_clean(matrix, rules);
+  if (rules->migrate) {
+    gang_phases_migrate(matrix, rules);
+  }
+  gang_phases_compact(matrix, rules);
+  gang_phases_schedule(matrix, rules);
+  gang_phases_fill(matrix, rules);
+  gang_clock_close_update(matrix, timing);
+}
+
+static inline void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+  int64_t w = 0;
+  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(rows, ((row * words) + w)) = (AT(rows, ((row * words) + w)) | AT(sets, ((j * words) + w)));
+  }
+}
+
+static inline void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words) {
+  int64_t w = 0;
+  for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(sets, w) = AT(source, w);
+  }
+}
+
+static inline void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j) {
+  int64_t words = 0;
+  int64_t w = 0;
+  int64_t k = 0;
+  words = every.length;
+  gang_nodes_find_layers(rows, row, every, layers);
+  for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(columns, w) = 0LL;
+  }
+  for (int64_t t_2 = floor_int(rows.length, words), end_t_2 = (-1LL); t_2 > end_t_2; t_2 += -1) {
+    k = t_2;
+    size = (size - gang_nodes_take_lowest(layers, k, columns, j, size, words));
+    if ((size == 0LL)) {
+      break;
+    }
+  }
+}
+
+static inline int64_t gang_nodes_equal(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
+  int64_t differing = 0;
+  int64_t w = 0;
+  differing = 0LL;
+  for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    differing = (differing | (AT(sets, w) ^ AT(others, w)));
+  }
+  return (differing == 0LL);
+}
+
+static inline void gang_nodes_find_layers(list_int64_t rows, int64_t row, list_int64_t every, list_int64_t layers) {
+  int64_t words = 0;
+  int64_t levels = 0;
+  int64_t w = 0;
+  int64_t k = 0;
+  int64_t other = 0;
+  int64_t free = 0;
+  words = every.length;
+  levels = floor_int(rows.length, words);
+  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(layers, w) = (AT(every, w) & (~AT(rows, ((row * words) + w))));
+    for (int64_t t_2 = 1LL, end_t_2 = (levels + 1LL); t_2 < end_t_2; t_2 += 1) {
+      k = t_2;
+      AT(layers, ((k * words) + w)) = 0LL;
+    }
+    if ((AT(layers, w) == 0LL)) {
+      continue;
+    }
+    for (int64_t t_3 = 0, end_t_3 = levels; t_3 < end_t_3; t_3 += 1) {
+      other = t_3;
+      if ((other == row)) {
+        continue;
+      }
+      free = (~AT(rows, ((other * words) + w)));
+      for (int64_t t_4 = other, end_t_4 = (-1LL); t_4 > end_t_4; t_4 += -1) {
+        k = t_4;
+        AT(layers, (((k + 1LL) * words) + w)) = (AT(layers, (((k + 1LL) * words) + w)) | (AT(layers, ((k * words) + w)) & free));
+      }
+    }
+  }
+}
+
+static inline int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+  int64_t w = 0;
+  if ((words == 1LL)) {
+    return ((AT(rows, row) & AT(sets, j)) == 0LL);
+  }
+  w = 0LL;
+  while (((w < words)) && (((AT(rows, ((row * words) + w)) & AT(sets, ((j * words) + w))) == 0LL))) {
+    w = (w + 1LL);
+  }
+  return (w == words);
+}
+
+static inline int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words) {
+  int64_t count = 0;
+  int64_t w = 0;
+  int64_t outside = 0;
+  count = 0LL;
+  for (int64_t t_1 = (j * words), end_t_1 = ((j + 1LL) * words); t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    outside = (AT(sets, w) & (~AT(others, w)));
+    count = (count + bit_count(outside));
+  }
+  return count;
+}
+
+static inline void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
+  int64_t w = 0;
+  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    AT(rows, ((row * words) + w)) = (AT(rows, ((row * words) + w)) & (~AT(sets, ((j * words) + w))));
+  }
+}
+
+static inline int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words) {
+  int64_t count = 0;
+  int64_t w = 0;
+  int64_t fresh = 0;
+  int64_t here = 0;
+  int64_t rest = 0;
+  count = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
+    w = t_1;
+    fresh = (AT(layers, ((k * words) + w)) & (~AT(sets, ((j * words) + w))));
+    here = bit_count(fresh);
+    if ((here > (most - count))) {
+      here = (most - count);
+      rest = fresh;
+      for (int64_t t_2 = 0, end_t_2 = here; t_2 < end_t_2; t_2 += 1) {
+        rest = (rest & (rest - 1LL));
+      }
+      fresh = (fresh ^ rest);
+    }
+    AT(sets, ((j * words) + w)) = (AT(sets, ((j * words) + w)) | fresh);
+    count = (count + here);
+  }
+  return count;
+}
+
+static inline void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t group = {0};
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  gang_matrix_Job * job = 0;
+  int64_t found = 0;
+  int64_t added = 0;
+  jobs = matrix->jobs;
+  group = matrix->group;
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(keys, k);
+    job = (&AT(jobs, j));
+    if (((job->local) && (local)) || ((!(job->local)) && (remote))) {
+      job->next_row = 0LL;
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  while ((num > 0LL)) {
+    found = 0LL;
+    for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
+      k = t_2;
+      j = AT(group, k);
+      added = gang_phases_add_replica(matrix, j);
+      while ((added) && (at_once)) {
+        added = gang_phases_add_replica(matrix, j);
+      }
+      if (added) {
+        AT(group, found) = j;
+        found = (found + 1LL);
+      }
+    }
+    num = found;
+  }
+}
+
+static inline int64_t gang_phases_add_replica(gang_matrix_Matrix * matrix, int64_t j) {
+  gang_matrix_Job * job = 0;
+  int64_t row = 0;
+  job = (&AT(matrix->jobs, j));
+  row = gang_phases_next_free_row(matrix, j, job);
+  if ((row < 0LL)) {
+    return 0;
+  }
+  job->span = (job->span | (1LL << row));
+  job->rows = (job->rows + 1LL);
+  job->next_row = (row + 1LL);
+  matrix->slots = (matrix->slots + job->size);
+  return 1;
+}
+
+static inline void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  int64_t weighted = 0;
+  list_int64_t keys = {0};
+  weighted = (rules->weight != gang_rules_UNWEIGHTED);
+  keys = matrix->running;
+  if (weighted) {
+    keys = matrix->order;
+    gang_phases_sort_by_worth(matrix, rules, keys, matrix->num_running);
+  }
+  if (!(rules->local_first)) {
+    gang_phases_add_in_turns(matrix, keys, weighted, 1, 1);
+    return;
+  }
+  gang_phases_add_in_turns(matrix, keys, weighted, 1, 0);
+  gang_phases_add_in_turns(matrix, keys, weighted, 0, 1);
+}
+
+static inline void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j) {
+  AT(matrix->running, matrix->num_running) = j;
+  AT(matrix->order, matrix->num_running) = j;
+  matrix->num_running = (matrix->num_running + 1LL);
+  (&AT(matrix->jobs, j))->rank = matrix->num_started;
+  matrix->num_started = (matrix->num_started + 1LL);
+}
+
+static inline int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size) {
+  list_int64_t population = {0};
+  int64_t room = 0;
+  int64_t best = 0;
+  int64_t fullest = 0;
+  int64_t row = 0;
+  int64_t taken = 0;
+  population = matrix->population;
+  room = (matrix->nodes - size);
+  best = (-1LL);
+  fullest = (-1LL);
+  for (int64_t t_1 = 0, end_t_1 = matrix->levels; t_1 < end_t_1; t_1 += 1) {
+    row = t_1;
+    taken = AT(population, row);
+    if (((fullest < taken) && (taken <= room))) {
+      best = row;
+      fullest = taken;
+    }
+  }
+  return best;
+}
+
+EXPORTED void gang_phases_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  int64_t k = 0;
+  gang_matrix_Job * job = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    job = (&AT(jobs, AT(running, k)));
+    job->span = (1LL << job->home);
+    job->rows = 1LL;
+  }
+}
+
+EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  while (gang_phases_move_one(matrix)) {
+  }
+}
+
+static inline void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j) {
+  int64_t at = 0;
+  int64_t k = 0;
+  at = 0LL;
+  while ((AT(keys, at) != j)) {
+    at = (at + 1LL);
+  }
+  for (int64_t t_1 = at, end_t_1 = (count - 1LL); t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    AT(keys, k) = AT(keys, (k + 1LL));
+  }
+}
+
+static inline int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j) {
+  list_int64_t population = {0};
+  int64_t room = 0;
+  int64_t best = 0;
+  int64_t fullest = 0;
+  int64_t row = 0;
+  int64_t taken = 0;
+  population = matrix->population;
+  room = (matrix->nodes - (&AT(matrix->jobs, j))->size);
+  best = (-1LL);
+  fullest = (-1LL);
+  for (int64_t t_1 = 0, end_t_1 = matrix->levels; t_1 < end_t_1; t_1 += 1) {
+    row = t_1;
+    taken = AT(population, row);
+    if ((((fullest < taken) && (taken <= room))) && (gang_nodes_is_free(matrix->homes, row, matrix->files, j, matrix->words))) {
+      best = row;
+      fullest = taken;
+    }
+  }
+  return best;
+}
+
+EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  int64_t k = 0;
+  int64_t row = 0;
+  for (int64_t t_1 = 0, end_t_1 = matrix->homes.length; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    AT(matrix->filled, k) = AT(matrix->homes, k);
+  }
+  matrix->slots = 0LL;
+  for (int64_t t_2 = 0, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    matrix->slots = (matrix->slots + AT(matrix->population, row));
+    AT(matrix->room, row) = (matrix->nodes - AT(matrix->population, row));
+  }
+  gang_phases_add_replicas(matrix, rules);
+}
+
+static inline int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row) {
+  list_int64_t homes = {0};
+  list_int64_t columns = {0};
+  list_int64_t group = {0};
+  int64_t words = 0;
+  int64_t taken = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  int64_t room = 0;
+  homes = matrix->homes;
+  columns = matrix->columns;
+  group = matrix->group;
+  words = matrix->words;
+  if ((words == 1LL)) {
+    taken = AT(homes, row);
+    for (int64_t t_1 = 0, end_t_1 = num; t_1 < end_t_1; t_1 += 1) {
+      k = t_1;
+      j = AT(group, k);
+      if (((taken & AT(columns, j)) == 0LL)) {
+        return j;
+      }
+    }
+    return (-1LL);
+  }
+  room = (matrix->nodes - AT(matrix->population, row));
+  for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    j = AT(group, k);
+    if ((((&AT(matrix->jobs, j))->size <= room)) && (gang_nodes_is_free(homes, row, columns, j, words))) {
+      return j;
+    }
+  }
+  return (-1LL);
+}
+
+static inline int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  list_int64_t group = {0};
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  group = matrix->group;
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(running, k);
+    if (((&AT(jobs, j))->home == row)) {
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  return num;
+}
+
+EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t group = {0};
+  list_int64_t keys = {0};
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  gang_matrix_Job * job = 0;
+  int64_t changed = 0;
+  if ((matrix->tasks_left <= 0LL)) {
+    return;
+  }
+  jobs = matrix->jobs;
+  group = matrix->group;
+  keys = matrix->running;
+  if ((rules->weight != gang_rules_UNWEIGHTED)) {
+    keys = matrix->order;
+  }
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(keys, k);
+    job = (&AT(jobs, j));
+    if ((!(job->local)) && (!(job->packed))) {
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  if (((rules->weight != gang_rules_UNWEIGHTED)) && ((num > 1LL))) {
+    gang_phases_sort_by_worth(matrix, rules, group, num);
+  }
+  changed = (num > 0LL);
+  while (changed) {
+    changed = 0;
+    for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
+      k = t_2;
+      j = AT(group, k);
+      if ((!((&AT(jobs, j))->local)) && (gang_phases_move_to_files(matrix, j))) {
+        changed = 1;
+      }
+    }
+  }
+}
+
+static inline int64_t gang_phases_move_one(gang_matrix_Matrix * matrix) {
+  list_int64_t population = {0};
+  int64_t source = 0;
+  int64_t num = 0;
+  int64_t target = 0;
+  int64_t j = 0;
+  population = matrix->population;
+  gang_phases_sort_rows(matrix->ascending, population, 1LL);
+  gang_phases_sort_rows(matrix->descending, population, (-1LL));
+  for (int64_t t_1 = 0; t_1 < matrix->ascending.length; t_1 += 1) {
+    source = AT(matrix->ascending, t_1);
+    if ((AT(population, source) == 0LL)) {
+      continue;
+    }
+    num = (-1LL);
+    for (int64_t t_2 = 0; t_2 < matrix->descending.length; t_2 += 1) {
+      target = AT(matrix->descending, t_2);
+      if ((AT(population, target) < AT(population, source))) {
+        break;
+      }
+      if (((target == source)) || ((AT(population, target) == matrix->nodes))) {
+        continue;
+      }
+      if ((num < 0LL)) {
+        num = gang_phases_jobs_at_home(matrix, source);
+      }
+      j = gang_phases_first_to_fit(matrix, num, target);
+      if ((j >= 0LL)) {
+        gang_phases_take_out(matrix, j);
+        gang_phases_put(matrix, j, target);
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+static inline int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j) {
+  int64_t cost = 0;
+  int64_t row = 0;
+  cost = gang_nodes_num_outside(matrix->files, matrix->columns, j, matrix->words);
+  if ((cost > matrix->tasks_left)) {
+    return 0;
+  }
+  row = gang_phases_row_to_move_to(matrix, j);
+  if ((row < 0LL)) {
+    return 0;
+  }
+  gang_phases_take_out(matrix, j);
+  gang_phases_use_files(matrix, j);
+  gang_phases_put(matrix, j, row);
+  matrix->tasks_left = (matrix->tasks_left - cost);
+  matrix->tasks_moved = (matrix->tasks_moved + cost);
+  AT(matrix->moved, matrix->num_moved) = j;
+  matrix->num_moved = (matrix->num_moved + 1LL);
+  return 1;
+}
+
+static inline int64_t gang_phases_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job) {
+  list_int64_t filled = {0};
+  list_int64_t columns = {0};
+  int64_t words = 0;
+  int64_t wanted = 0;
+  int64_t row = 0;
+  int64_t size = 0;
+  filled = matrix->filled;
+  columns = matrix->columns;
+  words = matrix->words;
+  if ((words == 1LL)) {
+    wanted = AT(columns, j);
+    for (int64_t t_1 = job->next_row, end_t_1 = filled.length; t_1 < end_t_1; t_1 += 1) {
+      row = t_1;
+      if (((AT(filled, row) & wanted) == 0LL)) {
+        AT(filled, row) = (AT(filled, row) | wanted);
+        return row;
+      }
+    }
+    return (-1LL);
+  }
+  size = job->size;
+  for (int64_t t_2 = job->next_row, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    if (((size <= AT(matrix->room, row))) && (gang_nodes_is_free(filled, row, columns, j, words))) {
+      gang_nodes_add(filled, row, columns, j, words);
+      AT(matrix->room, row) = (AT(matrix->room, row) - size);
+      return row;
+    }
+  }
+  return (-1LL);
+}
+
+static inline int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row) {
+  if (rules->free_queue) {
+    return (((rules->age <= 0LL)) || (((matrix->now - (&AT(matrix->jobs, j))->arrival) <= rules->age)));
+  }
+  return (((row == gang_phases_REFUSED)) && ((rules->patience < gang_rules_UNLIMITED)));
+}
+
+static inline int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j) {
+  gang_matrix_Job * job = 0;
+  int64_t row = 0;
+  int64_t other = 0;
+  int64_t at_files = 0;
+  int64_t elsewhere = 0;
+  job = (&AT(matrix->jobs, j));
+  row = gang_phases_NO_ROOM;
+  if ((rules->place != gang_rules_BEST_FIT)) {
+    row = gang_phases_file_row(matrix, j);
+  }
+  if (((rules->place == gang_rules_FILE_NODES)) || (((row >= 0LL)) && (!(job->packed)))) {
+    if ((row >= 0LL)) {
+      gang_phases_use_files(matrix, j);
+    }
+    return row;
+  }
+  other = gang_phases_best_fit_row(matrix, job->size);
+  if ((other < 0LL)) {
+    return gang_phases_NO_ROOM;
+  }
+  if (((rules->place == gang_rules_ADAPTIVE)) && (!(job->packed)) && (gang_phases_refused(matrix, rules, job))) {
+    return gang_phases_REFUSED;
+  }
+  gang_nodes_choose_nodes(matrix->homes, other, matrix->every, job->size, matrix->layers, matrix->columns, j);
+  int64_t t_1 = gang_nodes_equal(matrix->columns, matrix->files, j, matrix->words);
+  job->local = t_1;
+  if ((row >= 0LL)) {
+    at_files = gang_phases_rows_free(matrix, matrix->files, j);
+    elsewhere = gang_phases_rows_free(matrix, matrix->columns, j);
+    if (((at_files * job->remote) >= (elsewhere * job->at_files))) {
+      gang_phases_use_files(matrix, j);
+      return row;
+    }
+  }
+  return other;
+}
+
+static inline void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row) {
+  gang_matrix_Job * job = 0;
+  job = (&AT(matrix->jobs, j));
+  gang_nodes_add(matrix->homes, row, matrix->columns, j, matrix->words);
+  AT(matrix->population, row) = (AT(matrix->population, row) + job->size);
+  job->home = row;
+  job->span = (1LL << row);
+  job->rows = 1LL;
+}
+
+static inline int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job) {
+  int64_t occupied = 0;
+  int64_t taken = 0;
+  double waited = 0;
+  occupied = job->size;
+  for (int64_t t_1 = 0; t_1 < matrix->population.length; t_1 += 1) {
+    taken = AT(matrix->population, t_1);
+    occupied = (occupied + taken);
+  }
+  if ((occupied <= rules->limit)) {
+    return 0;
+  }
+  if (((occupied * job->remote) <= (rules->slots * job->at_files))) {
+    return 0;
+  }
+  waited = (matrix->now - job->arrival);
+  return (waited < (rules->patience * (job->remote - job->at_files)));
+}
+
+static inline int64_t gang_phases_row_to_move_to(gang_matrix_Matrix * matrix, int64_t j) {
+  list_int64_t homes = {0};
+  list_int64_t files = {0};
+  list_int64_t columns = {0};
+  int64_t words = 0;
+  gang_matrix_Job * job = 0;
+  int64_t home = 0;
+  int64_t wanted = 0;
+  int64_t row = 0;
+  int64_t taken = 0;
+  int64_t room = 0;
+  int64_t w = 0;
+  int64_t others = 0;
+  homes = matrix->homes;
+  files = matrix->files;
+  columns = matrix->columns;
+  words = matrix->words;
+  job = (&AT(matrix->jobs, j));
+  home = job->home;
+  if ((words == 1LL)) {
+    wanted = AT(files, j);
+    for (int64_t t_1 = 0, end_t_1 = homes.length; t_1 < end_t_1; t_1 += 1) {
+      row = t_1;
+      taken = AT(homes, row);
+      if ((row == home)) {
+        taken = (taken & (~AT(columns, j)));
+      }
+      if (((taken & wanted) == 0LL)) {
+        return row;
+      }
+    }
+    return (-1LL);
+  }
+  room = (matrix->nodes - job->size);
+  for (int64_t t_2 = 0, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    if ((row == home)) {
+      taken = 0LL;
+      for (int64_t t_3 = 0, end_t_3 = words; t_3 < end_t_3; t_3 += 1) {
+        w = t_3;
+        others = (AT(homes, ((row * words) + w)) & (~AT(columns, ((j * words) + w))));
+        taken = (taken | (others & AT(files, ((j * words) + w))));
+      }
+      if ((taken == 0LL)) {
+        return row;
+      }
+    } else if (((AT(matrix->population, row) <= room)) && (gang_nodes_is_free(homes, row, files, j, words))) {
+      return row;
+    }
+  }
+  return (-1LL);
+}
+
+static inline int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j) {
+  int64_t count = 0;
+  int64_t row = 0;
+  count = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->levels; t_1 < end_t_1; t_1 += 1) {
+    row = t_1;
+    if (gang_nodes_is_free(matrix->homes, row, sets, j, matrix->words)) {
+      count = (count + 1LL);
+    }
+  }
+  return count;
+}
+
+EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  list_int64_t queue = {0};
+  int64_t at = 0;
+  int64_t kept = 0;
+  int64_t j = 0;
+  int64_t row = 0;
+  queue = matrix->queue;
+  at = matrix->queue_head;
+  kept = at;
+  while ((at < matrix->queue_tail)) {
+    j = AT(queue, at);
+    row = gang_phases_place(matrix, rules, j);
+    if ((row >= 0LL)) {
+      gang_phases_put(matrix, j, row);
+      gang_phases_begin(matrix, j);
+    } else if (gang_phases_passes(matrix, rules, j, row)) {
+      AT(queue, kept) = j;
+      kept = (kept + 1LL);
+    } else {
+      break;
+    }
+    at = (at + 1LL);
+  }
+  while ((kept > matrix->queue_head)) {
+    kept = (kept - 1LL);
+    at = (at - 1LL);
+    AT(queue, at) = AT(queue, kept);
+  }
+  matrix->queue_head = at;
+}
+
+static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num) {
+  list_gang_matrix_Job jobs = {0};
+  int64_t k = 0;
+  gang_matrix_Job * job = 0;
+  int64_t j = 0;
+  double worth = 0;
+  int64_t at = 0;
+  gang_matrix_Job * other = 0;
+  jobs = matrix->jobs;
+  for (int64_t t_1 = 0, end_t_1 = num; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    job = (&AT(jobs, AT(keys, k)));
+    double t_2 = gang_phases_worth_of(job, rules);
+    job->worth = t_2;
+  }
+  for (int64_t t_3 = 1LL, end_t_3 = num; t_3 < end_t_3; t_3 += 1) {
+    k = t_3;
+    j = AT(keys, k);
+    job = (&AT(jobs, j));
+    worth = job->worth;
+    at = k;
+    while ((at > 0LL)) {
+      other = (&AT(jobs, AT(keys, (at - 1LL))));
+      if ((other->worth > worth)) {
+        break;
+      }
+      if (((other->worth == worth)) && ((other->rank < job->rank))) {
+        break;
+      }
+      AT(keys, at) = AT(keys, (at - 1LL));
+      at = (at - 1LL);
+    }
+    AT(keys, at) = j;
+  }
+}
+
+static inline void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign) {
+  int64_t k = 0;
+  int64_t row = 0;
+  int64_t key = 0;
+  int64_t at = 0;
+  int64_t other = 0;
+  int64_t rank = 0;
+  for (int64_t t_1 = 1LL, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    row = AT(rows, k);
+    key = (sign * AT(population, row));
+    at = k;
+    while ((at > 0LL)) {
+      other = AT(rows, (at - 1LL));
+      rank = (sign * AT(population, other));
+      if (((rank < key)) || (((rank == key)) && ((other < row)))) {
+        break;
+      }
+      AT(rows, at) = other;
+      at = (at - 1LL);
+    }
+    AT(rows, at) = row;
+  }
+}
+
+static inline void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j) {
+  gang_matrix_Job * job = 0;
+  job = (&AT(matrix->jobs, j));
+  gang_nodes_remove(matrix->homes, job->home, matrix->columns, j, matrix->words);
+  AT(matrix->population, job->home) = (AT(matrix->population, job->home) - job->size);
+}
+
+static inline void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j) {
+  gang_nodes_assign(matrix->columns, j, matrix->files, matrix->words);
+  (&AT(matrix->jobs, j))->local = 1;
+}
+
+static inline double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules) {
+  double weight = 0;
+  weight = gang_rules_weight_of(rules->weight, job->at_files, job->attained, job->need, rules->quantum);
+  if (job->local) {
+    return weight;
+  }
+  return ((double)(weight * job->at_files) / (double)job->remote);
+}
+
+static inline double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum) {
+  double since = 0;
+  if ((weight == gang_rules_LAS)) {
+    since = (attained + quantum);
+    return ((double)1LL / (double)(since * since));
+  }
+  if ((weight == gang_rules_HDF)) {
+    return ((double)1LL / (double)(max_float(local, quantum) * max_float(need, gang_rules_LEAST_NEED_SECONDS)));
+  }
+  return (double)(1LL);
 }
 
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
@@ -3632,7 +6197,7 @@ EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
   }
 }
 
-static int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work) {
+static inline int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work) {
   int64_t slot = 0;
   int64_t room = 0;
   if ((now >= table->end)) {
@@ -3683,7 +6248,7 @@ EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel
   return now;
 }
 
-static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now) {
+static inline void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t q, int64_t now) {
   measure_perturbation_kernel_Process * process = 0;
   measure_perturbation_kernel_note(table, q, now);
   if (((program->cost > 0LL)) && ((measure_perturbation_kernel_next_running(table, q, now) > now))) {
@@ -3697,7 +6262,7 @@ static void measure_perturbation_kernel_deliver(measure_perturbation_kernel_Tabl
   }
 }
 
-static int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern) {
+static inline int64_t measure_perturbation_kernel_exchange(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t phase, int64_t pattern) {
   int64_t replied = 0;
   int64_t k = 0;
   int64_t other = 0;
@@ -3768,7 +6333,7 @@ EXPORTED int64_t measure_perturbation_kernel_msg(measure_perturbation_kernel_Tab
   return now;
 }
 
-static int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
+static inline int64_t measure_perturbation_kernel_next_running(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
   int64_t slot = 0;
   if ((now >= table->end)) {
     return now;
@@ -3781,13 +6346,13 @@ static int64_t measure_perturbation_kernel_next_running(measure_perturbation_ker
   return now;
 }
 
-static void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
+static inline void measure_perturbation_kernel_note(measure_perturbation_kernel_Table * table, int64_t p, int64_t now) {
   if ((now < table->noted_end)) {
     AT(table->received, ((floor_int(now, table->quantum) * table->processors) + p)) = (AT(table->received, ((floor_int(now, table->quantum) * table->processors) + p)) + 1LL);
   }
 }
 
-static void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until) {
+static inline void measure_perturbation_kernel_note_progress(measure_perturbation_kernel_Table * table, int64_t p, int64_t since, int64_t until) {
   int64_t slot = 0;
   int64_t begin = 0;
   int64_t end = 0;
@@ -3802,7 +6367,7 @@ static void measure_perturbation_kernel_note_progress(measure_perturbation_kerne
   }
 }
 
-static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k) {
+static inline int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t processors, int64_t p, int64_t phase, int64_t k) {
   int64_t other = 0;
   if ((pattern == measure_perturbation_kernel_ALL_TO_ALL)) {
     if ((k < (processors - 1LL))) {
@@ -3826,7 +6391,7 @@ static int64_t measure_perturbation_kernel_partner(int64_t pattern, int64_t proc
   return mod_int(((p + 1LL) + mod_int(phase, (processors - 1LL))), processors);
 }
 
-static void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q) {
+static inline void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q) {
   measure_perturbation_kernel_Process * process = 0;
   int64_t message = 0;
   int64_t goal = 0;
@@ -3938,12 +6503,1396 @@ EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kerne
   return last;
 }
 
-static int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
+static inline int64_t replication_disk_at_risk(replication_world_World * w, int64_t f) {
+  replication_world_File * file = 0;
+  file = (&AT(w->files, f));
+  if (((file->saved == 2LL)) || ((file->copies > 1LL))) {
+    return 0;
+  }
+  return (((file->need > 0LL)) || ((file->keep > 0LL)));
+}
+
+static inline int64_t replication_disk_clear_room(replication_world_World * w, int64_t i, int64_t p, double now) {
+  int64_t wanted = 0;
+  replication_world_Node * node = 0;
+  int64_t count = 0;
+  int64_t _ = 0;
+  wanted = (&AT(w->places, p))->clear;
+  if ((wanted == 0LL)) {
+    return 1;
+  }
+  node = (&AT(w->nodes, i));
+  if ((node->idle < node->cores)) {
+    return 0;
+  }
+  tuple_int_int t_1 = replication_disk_list_victims(w, i, 0, 0);
+  count = t_1.v0;
+  _ = t_1.v1;
+  replication_disk_evict_some(w, i, count, ((node->used + wanted) - node->disk), now);
+  return 1;
+}
+
+static inline int64_t replication_disk_distance_to_use(replication_world_World * w, int64_t i, int64_t f) {
+  int64_t place = 0;
+  int64_t distance = 0;
+  int64_t j = 0;
+  if (((&AT(w->files, f))->need == 0LL)) {
+    return replication_disk_DEAD;
+  }
+  place = (&AT(w->cells, ((i * w->num_files) + f)))->next_place;
+  if ((place != replication_disk_NO_PLACE)) {
+    return (place - (&AT(w->nodes, i))->head);
+  }
+  distance = replication_disk_UNASSIGNED;
+  for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+    j = t_1;
+    place = (&AT(w->cells, ((j * w->num_files) + f)))->next_place;
+    if (((place != replication_disk_NO_PLACE)) && (((place - (&AT(w->nodes, j))->head) < distance))) {
+      distance = (place - (&AT(w->nodes, j))->head);
+    }
+  }
+  return distance;
+}
+
+static inline void replication_disk_evict(replication_world_World * w, int64_t i, int64_t f, double now) {
+  replication_world_Run * run = 0;
+  replication_world_Node * node = 0;
+  replication_world_File * file = 0;
+  int64_t first = 0;
+  replication_world_Cell * cell = 0;
+  int64_t last = 0;
+  int64_t n = 0;
+  replication_world_Eviction * eviction = 0;
+  run = w->run;
+  node = (&AT(w->nodes, i));
+  file = (&AT(w->files, f));
+  first = (i * w->num_files);
+  cell = (&AT(w->cells, (first + f)));
+  last = (&AT(w->cells, ((first + node->num_residents) - 1LL)))->resident;
+  (&AT(w->cells, (first + cell->seat)))->resident = FIT32(last);
+  (&AT(w->cells, (first + last)))->seat = FIT32(cell->seat);
+  node->num_residents = FIT32((node->num_residents - 1LL));
+  node->used = (node->used - file->size);
+  cell->has = FIT8(0LL);
+  file->copies = FIT32((file->copies - 1LL));
+  if (((file->copies == 0LL)) && ((file->flying == 0LL)) && ((file->need > 0LL))) {
+    run->owed = (run->owed + file->size);
+  }
+  if ((file->keep) && ((file->saved == 0LL))) {
+    node->waiting = FIT32((node->waiting - 1LL));
+  }
+  n = run->evictions;
+  if ((w->logging) && ((n < w->evictions.length))) {
+    eviction = (&AT(w->evictions, n));
+    eviction->file = FIT32(f);
+    eviction->node = FIT32(i);
+    eviction->at = now;
+  }
+  run->evictions = (n + 1LL);
+}
+
+static inline void replication_disk_evict_some(replication_world_World * w, int64_t i, int64_t count, int64_t short_, double now) {
+  int64_t v = 0;
+  replication_world_Victim * victim = 0;
+  replication_world_Victim * best = 0;
+  for (int64_t t_1 = 0, end_t_1 = count; t_1 < end_t_1; t_1 += 1) {
+    v = t_1;
+    victim = (&AT(w->victims, v));
+    double t_2 = replication_disk_victim_key(w, i, victim->file);
+    victim->key = t_2;
+  }
+  while (((short_ > 0LL)) && ((count > 0LL))) {
+    best = (&AT(w->victims, replication_disk_first_victim(w, count)));
+    replication_disk_evict(w, i, best->file, now);
+    short_ = (short_ - (&AT(w->files, best->file))->size);
+    count = (count - 1LL);
+    best->file = FIT32((&AT(w->victims, count))->file);
+    best->key = (&AT(w->victims, count))->key;
+  }
+}
+
+static inline int64_t replication_disk_first_victim(replication_world_World * w, int64_t count) {
+  int64_t best = 0;
+  int64_t v = 0;
+  replication_world_Victim * victim = 0;
+  replication_world_Victim * least = 0;
+  best = 0LL;
+  for (int64_t t_1 = 1LL, end_t_1 = count; t_1 < end_t_1; t_1 += 1) {
+    v = t_1;
+    victim = (&AT(w->victims, v));
+    least = (&AT(w->victims, best));
+    if (((victim->key < least->key)) || (((victim->key == least->key)) && ((victim->file < least->file)))) {
+      best = v;
+    }
+  }
+  return best;
+}
+
+static inline int64_t replication_disk_has_loose_reader(replication_world_World * w, int64_t f) {
+  int64_t loose = 0;
+  int64_t j = 0;
+  int64_t p = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  loose = (&AT(w->files, f))->need;
+  for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+    j = t_1;
+    int64_t t_3 = (&AT(w->nodes, j))->head;
+    for (int64_t t_2 = t_3, end_t_2 = replication_disk_queue_end(w, j); t_2 < end_t_2; t_2 += 1) {
+      p = t_2;
+      entry = (&AT(w->entries, (&AT(w->places, p))->entry));
+      for (int64_t t_4 = entry->first_input, end_t_4 = entry->end_input; t_4 < end_t_4; t_4 += 1) {
+        x = t_4;
+        if (((&AT(w->reads, x))->file == f)) {
+          loose = (loose - 1LL);
+        }
+      }
+    }
+  }
+  return (loose > 0LL);
+}
+
+static inline int64_t replication_disk_is_open(replication_world_World * w, int64_t i) {
+  int64_t p = 0;
+  p = replication_disk_queue_end(w, i);
+  return (((p < (&AT(w->nodes, i))->end_place)) && (((&AT(w->places, p))->entry == replication_world_OPEN)));
+}
+
+static inline int64_t replication_disk_lacking(replication_world_World * w, int64_t i, int64_t first, int64_t last) {
+  int64_t size = 0;
+  int64_t p = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  int64_t f = 0;
+  size = 0LL;
+  for (int64_t t_1 = first, end_t_1 = last; t_1 < end_t_1; t_1 += 1) {
+    p = t_1;
+    entry = (&AT(w->entries, (&AT(w->places, p))->entry));
+    size = (size + entry->out_bytes);
+    for (int64_t t_2 = entry->first_input, end_t_2 = entry->end_input; t_2 < end_t_2; t_2 += 1) {
+      x = t_2;
+      f = (&AT(w->reads, x))->file;
+      if (((&AT(w->cells, ((i * w->num_files) + f)))->has == 0LL)) {
+        size = (size + (&AT(w->files, f))->size);
+      }
+    }
+  }
+  return size;
+}
+
+static inline tuple_int_int replication_disk_list_victims(replication_world_World * w, int64_t i, int64_t limited, int64_t risky) {
+  list_replication_world_Cell cells = {0};
+  int64_t first = 0;
+  int64_t count = 0;
+  int64_t freeable = 0;
+  int64_t x = 0;
+  int64_t f = 0;
+  replication_world_Cell * cell = 0;
+  replication_world_File * file = 0;
+  int64_t needed_here = 0;
+  cells = w->cells;
+  first = (i * w->num_files);
+  count = 0LL;
+  freeable = 0LL;
+  for (int64_t t_1 = first, end_t_1 = (first + (&AT(w->nodes, i))->num_residents); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    f = (&AT(cells, x))->resident;
+    cell = (&AT(cells, (first + f)));
+    if (((cell->has != 1LL)) || ((cell->pin > 0LL))) {
+      continue;
+    }
+    file = (&AT(w->files, f));
+    needed_here = (((file->copies == 1LL)) || ((cell->next_place != replication_disk_NO_PLACE)));
+    if ((limited) && ((file->need > 0LL)) && (needed_here)) {
+      continue;
+    }
+    if (((((file->saved != 2LL)) && (replication_disk_at_risk(w, f))) != risky)) {
+      continue;
+    }
+    (&AT(w->victims, count))->file = FIT32(f);
+    count = (count + 1LL);
+    freeable = (freeable + file->size);
+  }
+  return (tuple_int_int){count, freeable};
+}
+
+static inline int64_t replication_disk_make_room(replication_world_World * w, int64_t i, int64_t size, double now, int64_t aside) {
+  replication_world_Node * node = 0;
+  int64_t short_ = 0;
+  int64_t limited = 0;
+  int64_t count = 0;
+  int64_t freeable = 0;
+  node = (&AT(w->nodes, i));
+  short_ = ((node->used + size) - node->disk);
+  limited = ((aside) || ((node->idle < (&AT(w->entries, (&AT(w->places, node->head))->entry))->cores)));
+  if ((w->growing) && (replication_disk_open_question(w, i, limited))) {
+    return 0;
+  }
+  tuple_int_int t_1 = replication_disk_list_victims(w, i, limited, 0);
+  count = t_1.v0;
+  freeable = t_1.v1;
+  if ((freeable < short_)) {
+    if ((!(w->plain)) && (!(aside)) && ((w->run->request < 0LL))) {
+      replication_disk_request_save(w, i, limited, (short_ - freeable));
+    }
+    return 0;
+  }
+  replication_disk_evict_some(w, i, count, short_, now);
+  return 1;
+}
+
+static inline int64_t replication_disk_open_question(replication_world_World * w, int64_t i, int64_t limited) {
+  int64_t first = 0;
+  int64_t x = 0;
+  int64_t f = 0;
+  replication_world_Cell * cell = 0;
+  int64_t j = 0;
+  if (((w->policy != replication_world_FARTHEST_NEXT_USE)) && (!(limited))) {
+    return 0;
+  }
+  first = (i * w->num_files);
+  for (int64_t t_1 = first, end_t_1 = (first + (&AT(w->nodes, i))->num_residents); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    f = (&AT(w->cells, x))->resident;
+    cell = (&AT(w->cells, (first + f)));
+    if (((cell->has != 1LL)) || ((cell->pin > 0LL)) || (((&AT(w->files, f))->need == 0LL))) {
+      continue;
+    }
+    if (replication_disk_has_loose_reader(w, f)) {
+      if ((w->run->wanted == 0LL)) {
+        j = i;
+        if (!(replication_disk_is_open(w, i))) {
+          j = 0LL;
+          while (!(replication_disk_is_open(w, j))) {
+            j = (j + 1LL);
+          }
+        }
+        w->run->wanted = (j + 1LL);
+      }
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static inline int64_t replication_disk_queue_end(replication_world_World * w, int64_t i) {
+  replication_world_Node * node = 0;
+  int64_t p = 0;
+  node = (&AT(w->nodes, i));
+  p = node->head;
+  while (((p < node->end_place)) && (((&AT(w->places, p))->entry >= 0LL))) {
+    p = (p + 1LL);
+  }
+  return p;
+}
+
+static inline void replication_disk_request_save(replication_world_World * w, int64_t i, int64_t limited, int64_t short_) {
+  int64_t count = 0;
+  int64_t freeable = 0;
+  int64_t v = 0;
+  replication_world_Victim * victim = 0;
+  tuple_int_int t_1 = replication_disk_list_victims(w, i, limited, 1);
+  count = t_1.v0;
+  freeable = t_1.v1;
+  if ((freeable < short_)) {
+    return;
+  }
+  for (int64_t t_2 = 0, end_t_2 = count; t_2 < end_t_2; t_2 += 1) {
+    v = t_2;
+    victim = (&AT(w->victims, v));
+    if ((w->policy == replication_world_FARTHEST_NEXT_USE)) {
+      double t_3 = (-(double)(replication_disk_distance_to_use(w, i, victim->file)));
+      victim->key = t_3;
+    } else {
+      double t_4 = replication_disk_victim_key(w, i, victim->file);
+      victim->key = t_4;
+    }
+  }
+  int64_t t_5 = (&AT(w->victims, replication_disk_first_victim(w, count)))->file;
+  w->run->request = t_5;
+}
+
+static inline void replication_disk_settle_in(replication_world_World * w, int64_t i, int64_t f) {
+  int64_t first = 0;
+  replication_world_Node * node = 0;
+  first = (i * w->num_files);
+  node = (&AT(w->nodes, i));
+  (&AT(w->cells, (first + node->num_residents)))->resident = FIT32(f);
+  (&AT(w->cells, (first + f)))->seat = FIT32(node->num_residents);
+  node->num_residents = FIT32((node->num_residents + 1LL));
+  node->used = (node->used + (&AT(w->files, f))->size);
+}
+
+static inline double replication_disk_victim_key(replication_world_World * w, int64_t i, int64_t f) {
+  replication_world_File * file = 0;
+  replication_world_Cell * cell = 0;
+  int64_t distance = 0;
+  file = (&AT(w->files, f));
+  cell = (&AT(w->cells, ((i * w->num_files) + f)));
+  if ((w->policy == replication_world_POPULARITY)) {
+    return ((double)(file->freq * (double)(file->size)) / (double)file->copies);
+  }
+  if ((w->policy == replication_world_LRU)) {
+    return cell->last_use;
+  }
+  if ((file->need == 0LL)) {
+    return 0.0;
+  }
+  distance = replication_disk_distance_to_use(w, i, f);
+  if ((file->copies > 1LL)) {
+    return ((((cell->next_place != replication_disk_NO_PLACE) ? 2.0 : 1.0) * replication_disk_CLASS_STEP) - distance);
+  }
+  return (3000000000000.0 - distance);
+}
+
+static inline tuple_float_int replication_kernel_advance(replication_world_World * w, double horizon, int64_t most, int64_t task) {
+  replication_world_Run * run = 0;
+  int64_t total = 0;
+  double now = 0;
+  int64_t settled = 0;
+  int64_t code = 0;
+  run = w->run;
+  total = ((task != replication_kernel_REPLAY) ? w->num_tasks : w->num_entries);
+  now = run->now;
+  settled = (task == replication_kernel_NOBODY);
+  for (int64_t t_1 = 0, end_t_1 = most; t_1 < end_t_1; t_1 += 1) {
+    if (!(settled)) {
+      if (w->barriers) {
+        replication_kernel_open_rounds(w, now);
+      }
+      replication_kernel_passes(w, now);
+      code = replication_kernel_over(w, total);
+      if (((code == replication_kernel_PAUSED)) && ((task != replication_kernel_REPLAY))) {
+        code = replication_kernel_ASKING;
+      }
+      if ((code != replication_kernel_PAUSED)) {
+        return (tuple_float_int){run->last_end, code};
+      }
+    }
+    settled = 0;
+    if (run->changed) {
+      replication_moves_share_out(w, now);
+    }
+    now = replication_kernel_next_event(w);
+    if ((now == INFINITY)) {
+      return (tuple_float_int){run->last_end, replication_kernel_STUCK};
+    }
+    if (((now > horizon)) || (((horizon < INFINITY)) && (replication_kernel_hopeless(w, now, horizon)))) {
+      return (tuple_float_int){now, replication_kernel_BEYOND};
+    }
+    replication_kernel_complete(w, now);
+  }
+  return (tuple_float_int){run->last_end, replication_kernel_PAUSED};
+}
+
+EXPORTED tuple_float_int replication_kernel_begin_or_advance(replication_world_World * w, int64_t most, int64_t task, int64_t i) {
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  if (((task == replication_kernel_BEGIN)) || (((task == replication_kernel_REPLAY)) && (!(w->run->begun)))) {
+    replication_kernel_reset(w);
+    w->run->begun = 1LL;
+  }
+  if ((task == replication_kernel_BEGIN)) {
+    replication_kernel_leave_unassigned(w);
+  } else if ((task >= 0LL)) {
+    (&AT(w->places, i))->entry = FIT32(task);
+    (&AT(w->nodes, i))->head = FIT32(i);
+    entry = (&AT(w->entries, task));
+    for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+      x = t_1;
+      (&AT(w->reads, x))->follow = FIT32(replication_disk_NO_PLACE);
+      (&AT(w->cells, ((i * w->num_files) + (&AT(w->reads, x))->file)))->next_place = FIT32(i);
+    }
+  }
+  return replication_kernel_advance(w, INFINITY, most, task);
+}
+
+static inline void replication_kernel_complete(replication_world_World * w, double now) {
+  replication_world_Run * run = 0;
+  double instant = 0;
+  int64_t c = 0;
+  int64_t y = 0;
+  run = w->run;
+  if ((now > run->instant)) {
+    run->passed = (-1LL);
+  }
+  run->passed = (run->passed + 1LL);
+  instant = ((now + problems_replication_JUST_AFTER) + (problems_replication_RELATIVE_AFTER * now));
+  run->now = now;
+  run->instant = instant;
+  for (int64_t t_1 = 0, end_t_1 = w->cores.length; t_1 < end_t_1; t_1 += 1) {
+    c = t_1;
+    if (((&AT(w->cores, c))->end <= instant)) {
+      replication_kernel_finish_task(w, c, now);
+    }
+  }
+  for (int64_t t_2 = 0, end_t_2 = w->flows.length; t_2 < end_t_2; t_2 += 1) {
+    y = t_2;
+    if (((&AT(w->flows, y))->due <= instant)) {
+      replication_moves_arrive(w, y, now);
+    }
+  }
+  if (!(w->plain)) {
+    replication_kernel_note_arrivals(w);
+  }
+}
+
+static inline void replication_kernel_count_readers(replication_world_World * w, int64_t i) {
+  int64_t first = 0;
+  replication_world_Node * node = 0;
+  int64_t p = 0;
+  int64_t e = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  replication_world_Read * read = 0;
+  replication_world_Cell * cell = 0;
+  replication_world_File * file = 0;
+  first = (i * w->num_files);
+  node = (&AT(w->nodes, i));
+  for (int64_t t_1 = (node->end_place - 1LL), end_t_1 = (node->first_place - 1LL); t_1 > end_t_1; t_1 += -1) {
+    p = t_1;
+    e = (&AT(w->places, p))->entry;
+    entry = (&AT(w->entries, e));
+    if (w->barriers) {
+      (&AT(w->rounds, (&AT(w->places, p))->round))->left = FIT32(((&AT(w->rounds, (&AT(w->places, p))->round))->left + 1LL));
+    }
+    for (int64_t t_2 = entry->first_input, end_t_2 = entry->end_input; t_2 < end_t_2; t_2 += 1) {
+      x = t_2;
+      read = (&AT(w->reads, x));
+      cell = (&AT(w->cells, (first + read->file)));
+      file = (&AT(w->files, read->file));
+      read->follow = FIT32(cell->next_place);
+      cell->next_place = FIT32(p);
+      file->need = FIT32((file->need + 1LL));
+      if ((e < w->num_tasks)) {
+        file->freq = FIT32((file->freq + 1LL));
+      }
+    }
+  }
+}
+
+static inline void replication_kernel_finish_task(replication_world_World * w, int64_t c, double now) {
+  replication_world_Run * run = 0;
+  int64_t e = 0;
+  int64_t i = 0;
+  replication_world_Entry * entry = 0;
+  replication_world_Node * node = 0;
+  int64_t first = 0;
+  int64_t x = 0;
+  int64_t f = 0;
+  replication_world_Cell * cell = 0;
+  replication_world_File * file = 0;
+  int64_t other = 0;
+  replication_world_Core * core = 0;
+  run = w->run;
+  e = (&AT(w->cores, c))->entry;
+  i = (&AT(w->cores, c))->node;
+  entry = (&AT(w->entries, e));
+  node = (&AT(w->nodes, i));
+  first = (i * w->num_files);
+  for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    f = (&AT(w->reads, x))->file;
+    cell = (&AT(w->cells, (first + f)));
+    cell->pin = FIT32((cell->pin - 1LL));
+    cell->last_use = now;
+    if ((e < w->num_tasks)) {
+      (&AT(w->files, f))->freq = FIT32(((&AT(w->files, f))->freq - 1LL));
+    }
+  }
+  for (int64_t t_2 = entry->first_output, end_t_2 = entry->end_output; t_2 < end_t_2; t_2 += 1) {
+    x = t_2;
+    f = AT(w->outputs, x);
+    cell = (&AT(w->cells, (first + f)));
+    cell->has = FIT8(1LL);
+    cell->last_use = now;
+    file = (&AT(w->files, f));
+    file->copies = FIT32(1LL);
+    if (file->keep) {
+      file->made = now;
+      node->waiting = FIT32((node->waiting + 1LL));
+    }
+  }
+  for (int64_t t_3 = node->first_core, end_t_3 = node->end_core; t_3 < end_t_3; t_3 += 1) {
+    other = t_3;
+    core = (&AT(w->cores, other));
+    if ((core->entry == e)) {
+      core->entry = FIT32((-1LL));
+      core->end = INFINITY;
+      core->idle_since = now;
+    }
+  }
+  node->idle = FIT32((node->idle + entry->cores));
+  AT(w->finished, run->ended) = e;
+  run->ended = (run->ended + 1LL);
+  run->last_end = now;
+  if (w->barriers) {
+    (&AT(w->rounds, (&AT(w->places, (node->head - 1LL)))->round))->left = FIT32(((&AT(w->rounds, (&AT(w->places, (node->head - 1LL)))->round))->left - 1LL));
+  }
+  if (w->logging) {
+    entry->end = now;
+  }
+}
+
+static inline int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon) {
+  double owed = 0;
+  replication_world_Flow * flow = 0;
+  int64_t f = 0;
+  if (!(w->shared)) {
+    return 0;
+  }
+  owed = (double)(w->run->owed);
+  for (int64_t t_1 = 0; t_1 < w->flows.length; t_1 += 1) {
+    flow = &AT(w->flows, t_1);
+    f = flow->file;
+    if ((f < 0LL)) {
+      continue;
+    }
+    if (((flow->source < 0LL)) || (((flow->target < 0LL)) && (((&AT(w->files, f))->keep > 0LL)))) {
+      owed = (owed + max_float(0.0, (flow->left - (flow->rate * (now - flow->since)))));
+    }
+  }
+  return ((now + ((double)owed / (double)(&AT(w->resources, (w->num_nodes + w->num_storages)))->capacity)) > horizon);
+}
+
+static inline void replication_kernel_leave_unassigned(replication_world_World * w) {
+  int64_t i = 0;
+  replication_world_Cell * cell = 0;
+  replication_world_File * file = 0;
+  int64_t k = 0;
+  int64_t x = 0;
+  for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+    i = t_1;
+    (&AT(w->nodes, i))->head = FIT32((i + 1LL));
+  }
+  for (int64_t t_2 = 0; t_2 < w->cells.length; t_2 += 1) {
+    cell = &AT(w->cells, t_2);
+    cell->next_place = FIT32(replication_disk_NO_PLACE);
+  }
+  for (int64_t t_3 = 0; t_3 < w->files.length; t_3 += 1) {
+    file = &AT(w->files, t_3);
+    file->need = FIT32(0LL);
+    file->freq = FIT32(0LL);
+  }
+  for (int64_t t_4 = 0, end_t_4 = w->num_tasks; t_4 < end_t_4; t_4 += 1) {
+    k = t_4;
+    for (int64_t t_5 = (&AT(w->entries, k))->first_input, end_t_5 = (&AT(w->entries, k))->end_input; t_5 < end_t_5; t_5 += 1) {
+      x = t_5;
+      file = (&AT(w->files, (&AT(w->reads, x))->file));
+      file->need = FIT32((file->need + 1LL));
+      file->freq = FIT32((file->freq + 1LL));
+    }
+  }
+}
+
+static inline double replication_kernel_next_event(replication_world_World * w) {
+  double soonest = 0;
+  replication_world_Core * core = 0;
+  replication_world_Flow * flow = 0;
+  soonest = INFINITY;
+  for (int64_t t_1 = 0; t_1 < w->cores.length; t_1 += 1) {
+    core = &AT(w->cores, t_1);
+    if ((core->end < soonest)) {
+      soonest = core->end;
+    }
+  }
+  for (int64_t t_2 = 0; t_2 < w->flows.length; t_2 += 1) {
+    flow = &AT(w->flows, t_2);
+    if ((flow->due < soonest)) {
+      soonest = flow->due;
+    }
+  }
+  if ((!(w->plain)) && ((w->run->arrived < w->num_tasks))) {
+    soonest = min_float(soonest, (&AT(w->entries, AT(w->by_release, w->run->arrived)))->release);
+  }
+  return soonest;
+}
+
+static inline void replication_kernel_note_arrivals(replication_world_World * w) {
+  replication_world_Run * run = 0;
+  int64_t n = 0;
+  run = w->run;
+  n = run->arrived;
+  while (((n < w->num_tasks)) && (((&AT(w->entries, AT(w->by_release, n)))->release <= run->instant))) {
+    n = (n + 1LL);
+  }
+  run->arrived = n;
+}
+
+static inline void replication_kernel_open_rounds(replication_world_World * w, double now) {
+  replication_world_Run * run = 0;
+  replication_world_Round * opened = 0;
+  int64_t x = 0;
+  replication_world_Drop * drop = 0;
+  run = w->run;
+  while (((run->opened < w->num_rounds)) && (((run->opened == 0LL)) || (((&AT(w->rounds, (run->opened - 1LL)))->left == 0LL)))) {
+    opened = (&AT(w->rounds, run->opened));
+    for (int64_t t_1 = opened->first_drop, end_t_1 = opened->end_drop; t_1 < end_t_1; t_1 += 1) {
+      x = t_1;
+      drop = (&AT(w->drops, x));
+      if (((&AT(w->cells, ((drop->node * w->num_files) + drop->file)))->has == 1LL)) {
+        replication_disk_evict(w, drop->node, drop->file, now);
+      }
+    }
+    run->opened = (run->opened + 1LL);
+  }
+}
+
+static inline int64_t replication_kernel_over(replication_world_World * w, int64_t total) {
+  replication_world_Run * run = 0;
+  run = w->run;
+  if (((run->ended < total)) || ((run->saving > 0LL))) {
+    return replication_kernel_PAUSED;
+  }
+  if ((w->logging) && (((run->transfers > w->transfers.length)) || ((run->evictions > w->evictions.length)))) {
+    return replication_kernel_LOG_FULL;
+  }
+  return replication_kernel_FINISHED;
+}
+
+static inline void replication_kernel_passes(replication_world_World * w, double now) {
+  replication_world_Run * run = 0;
+  list_replication_world_Node nodes = {0};
+  list_replication_world_Flow flows = {0};
+  int64_t workflow = 0;
+  int64_t moved = 0;
+  int64_t i = 0;
+  replication_world_Node * node = 0;
+  int64_t receives = 0;
+  run = w->run;
+  nodes = w->nodes;
+  flows = w->flows;
+  workflow = (!(w->plain));
+  moved = 1;
+  while (moved) {
+    moved = 0;
+    for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+      i = t_1;
+      node = (&AT(nodes, i));
+      if (workflow) {
+        run->request = (-1LL);
+      }
+      if (((node->idle > 0LL)) && (replication_kernel_start_task(w, i, now))) {
+        moved = 1;
+      }
+      receives = ((((&AT(flows, i))->file >= 0LL)) && ((node->staging == 1LL)));
+      if ((!(receives)) && (replication_moves_start_transfer(w, i, now))) {
+        moved = 1;
+      }
+      if ((!(workflow)) || (((&AT(flows, (w->num_nodes + i)))->file >= 0LL))) {
+        continue;
+      }
+      if (((run->request >= 0LL)) || ((node->waiting > 0LL))) {
+        replication_moves_start_save(w, i, now);
+        moved = 1;
+      }
+    }
+  }
+}
+
+EXPORTED tuple_float_int replication_kernel_replay(replication_world_World * w, double horizon) {
+  replication_kernel_reset(w);
+  return replication_kernel_advance(w, horizon, 1152921504606846976LL, replication_kernel_REPLAY);
+}
+
+static inline void replication_kernel_reset(replication_world_World * w) {
+  replication_world_Cell * cell = 0;
+  replication_world_File * file = 0;
+  int64_t r = 0;
+  replication_world_Node * node = 0;
+  replication_world_Core * core = 0;
+  replication_world_Flow * flow = 0;
+  replication_world_Held * held = 0;
+  int64_t i = 0;
+  int64_t to_fetch = 0;
+  replication_kernel_reset_numbers(w);
+  for (int64_t t_1 = 0; t_1 < w->cells.length; t_1 += 1) {
+    cell = &AT(w->cells, t_1);
+    cell->has = FIT8(0LL);
+    cell->pin = FIT32(0LL);
+    cell->next_place = FIT32(replication_disk_NO_PLACE);
+    cell->last_use = (-1.0);
+  }
+  for (int64_t t_2 = 0; t_2 < w->files.length; t_2 += 1) {
+    file = &AT(w->files, t_2);
+    file->need = FIT32(0LL);
+    file->freq = FIT32(0LL);
+    file->copies = FIT32(0LL);
+    file->flying = FIT32(0LL);
+    file->saved = FIT8((file->product ? 0LL : 2LL));
+  }
+  replication_kernel_note_arrivals(w);
+  for (int64_t t_3 = 0, end_t_3 = w->num_rounds; t_3 < end_t_3; t_3 += 1) {
+    r = t_3;
+    (&AT(w->rounds, r))->left = FIT32(0LL);
+  }
+  for (int64_t t_4 = 0; t_4 < w->nodes.length; t_4 += 1) {
+    node = &AT(w->nodes, t_4);
+    node->used = 0LL;
+    node->num_residents = FIT32(0LL);
+    node->head = FIT32(node->first_place);
+    node->staged = FIT32(0LL);
+    node->idle = FIT32(node->cores);
+    node->waiting = FIT32(0LL);
+  }
+  for (int64_t t_5 = 0; t_5 < w->cores.length; t_5 += 1) {
+    core = &AT(w->cores, t_5);
+    core->entry = FIT32((-1LL));
+    core->end = INFINITY;
+    core->idle_since = 0.0;
+  }
+  for (int64_t t_6 = 0; t_6 < w->flows.length; t_6 += 1) {
+    flow = &AT(w->flows, t_6);
+    flow->file = FIT32((-1LL));
+    flow->target = FIT32((-1LL));
+    flow->rate = 0.0;
+    flow->due = INFINITY;
+  }
+  for (int64_t t_7 = 0; t_7 < w->held.length; t_7 += 1) {
+    held = &AT(w->held, t_7);
+    replication_disk_settle_in(w, held->node, held->file);
+    (&AT(w->cells, ((held->node * w->num_files) + held->file)))->has = FIT8(1LL);
+    (&AT(w->files, held->file))->copies = FIT32(((&AT(w->files, held->file))->copies + 1LL));
+  }
+  for (int64_t t_8 = 0, end_t_8 = w->num_nodes; t_8 < end_t_8; t_8 += 1) {
+    i = t_8;
+    replication_kernel_count_readers(w, i);
+  }
+  for (int64_t t_9 = 0; t_9 < w->files.length; t_9 += 1) {
+    file = &AT(w->files, t_9);
+    to_fetch = (((file->need > 0LL)) && ((file->copies == 0LL)) && ((file->saved == 2LL)));
+    if ((to_fetch) || (file->keep)) {
+      w->run->owed = (w->run->owed + file->size);
+    }
+  }
+}
+
+static inline void replication_kernel_reset_numbers(replication_world_World * w) {
+  replication_world_Run * run = 0;
+  run = w->run;
+  run->now = 0.0;
+  run->last_end = 0.0;
+  run->instant = problems_replication_JUST_AFTER;
+  run->owed = 0LL;
+  run->remote_bytes = 0LL;
+  run->replica_bytes = 0LL;
+  run->saved_bytes = 0LL;
+  run->transfers = 0LL;
+  run->evictions = 0LL;
+  run->fetches = 0LL;
+  run->refetched = 0LL;
+  run->saves = 0LL;
+  run->spills = 0LL;
+  run->opened = 0LL;
+  run->ended = 0LL;
+  run->arrived = 0LL;
+  run->saving = 0LL;
+  run->request = 0LL;
+  run->wanted = 0LL;
+  run->passed = 0LL;
+  run->changed = 0LL;
+  run->begun = 0LL;
+}
+
+static inline int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now) {
+  int64_t first = 0;
+  list_replication_world_Cell cells = {0};
+  list_replication_world_Read reads = {0};
+  replication_world_Node * node = 0;
+  int64_t e = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  int64_t full = 0;
+  replication_world_Read * read = 0;
+  if (!(replication_moves_stage(w, i, now))) {
+    return 0;
+  }
+  first = (i * w->num_files);
+  cells = w->cells;
+  reads = w->reads;
+  node = (&AT(w->nodes, i));
+  e = (&AT(w->places, node->head))->entry;
+  entry = (&AT(w->entries, e));
+  if ((node->idle < entry->cores)) {
+    return 0;
+  }
+  x = ((entry->first_input + node->staged) - 1LL);
+  while (((x < entry->end_input)) && (((&AT(cells, (first + (&AT(reads, x))->file)))->has == 1LL))) {
+    x = (x + 1LL);
+  }
+  node->staged = FIT32(((x - entry->first_input) + 1LL));
+  if ((x < entry->end_input)) {
+    return 0;
+  }
+  full = ((node->used + entry->out_bytes) > node->disk);
+  if ((full) && (!(replication_disk_make_room(w, i, entry->out_bytes, now, 0)))) {
+    return 0;
+  }
+  node->head = FIT32((node->head + 1LL));
+  node->staged = FIT32(0LL);
+  for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    read = (&AT(reads, x));
+    (&AT(cells, (first + read->file)))->next_place = FIT32(read->follow);
+  }
+  replication_kernel_take_cores(w, i, e, (now + ((double)entry->compute / (double)node->speed)));
+  for (int64_t t_2 = entry->first_input, end_t_2 = entry->end_input; t_2 < end_t_2; t_2 += 1) {
+    x = t_2;
+    (&AT(w->files, (&AT(reads, x))->file))->need = FIT32(((&AT(w->files, (&AT(reads, x))->file))->need - 1LL));
+  }
+  for (int64_t t_3 = entry->first_output, end_t_3 = entry->end_output; t_3 < end_t_3; t_3 += 1) {
+    x = t_3;
+    replication_disk_settle_in(w, i, AT(w->outputs, x));
+    (&AT(cells, (first + AT(w->outputs, x))))->has = FIT8(2LL);
+  }
+  if (w->logging) {
+    entry->start = now;
+  }
+  return 1;
+}
+
+static inline void replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end) {
+  replication_world_Node * node = 0;
+  int64_t wanted = 0;
+  int64_t n = 0;
+  int64_t best = 0;
+  int64_t c = 0;
+  replication_world_Core * core = 0;
+  node = (&AT(w->nodes, i));
+  wanted = (&AT(w->entries, e))->cores;
+  node->idle = FIT32((node->idle - wanted));
+  for (int64_t t_1 = 0, end_t_1 = wanted; t_1 < end_t_1; t_1 += 1) {
+    n = t_1;
+    best = (-1LL);
+    for (int64_t t_2 = node->first_core, end_t_2 = node->end_core; t_2 < end_t_2; t_2 += 1) {
+      c = t_2;
+      core = (&AT(w->cores, c));
+      if ((core->entry >= 0LL)) {
+        continue;
+      }
+      if (((best < 0LL)) || ((core->idle_since < (&AT(w->cores, best))->idle_since))) {
+        best = c;
+      }
+    }
+    (&AT(w->cores, best))->entry = FIT32(e);
+    if ((n == 0LL)) {
+      (&AT(w->cores, best))->end = end;
+    }
+  }
+}
+
+static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now) {
+  replication_world_Run * run = 0;
+  replication_world_Flow * flow = 0;
+  int64_t f = 0;
+  int64_t i = 0;
+  replication_world_File * file = 0;
+  replication_world_Cell * cell = 0;
+  run = w->run;
+  flow = (&AT(w->flows, y));
+  f = flow->file;
+  i = flow->target;
+  file = (&AT(w->files, f));
+  if ((flow->source >= 0LL)) {
+    (&AT(w->cells, ((flow->source * w->num_files) + f)))->pin = FIT32(((&AT(w->cells, ((flow->source * w->num_files) + f)))->pin - 1LL));
+  }
+  if ((i >= 0LL)) {
+    cell = (&AT(w->cells, ((i * w->num_files) + f)));
+    cell->has = FIT8(1LL);
+    cell->last_use = now;
+    file->copies = FIT32((file->copies + 1LL));
+    file->flying = FIT32((file->flying - 1LL));
+    if ((file->keep) && ((file->saved == 0LL))) {
+      (&AT(w->nodes, i))->waiting = FIT32(((&AT(w->nodes, i))->waiting + 1LL));
+    }
+  } else {
+    file->saved = FIT8(2LL);
+    run->saving = (run->saving - 1LL);
+    if (file->keep) {
+      run->last_end = now;
+    }
+  }
+  flow->file = FIT32((-1LL));
+  flow->due = INFINITY;
+  run->changed = 1LL;
+  if ((w->logging) && ((flow->row < w->transfers.length))) {
+    (&AT(w->transfers, flow->row))->end = now;
+  }
+}
+
+static inline int64_t replication_moves_bring(replication_world_World * w, int64_t i, int64_t y, int64_t e, int64_t kept, double now, int64_t ahead) {
+  int64_t files = 0;
+  list_replication_world_Cell cells = {0};
+  replication_world_Node * node = 0;
+  replication_world_Entry * entry = 0;
+  int64_t first = 0;
+  int64_t x = 0;
+  int64_t f = 0;
+  replication_world_File * file = 0;
+  int64_t wanted = 0;
+  int64_t source = 0;
+  files = w->num_files;
+  cells = w->cells;
+  node = (&AT(w->nodes, i));
+  entry = (&AT(w->entries, e));
+  first = entry->first_input;
+  if (!(ahead)) {
+    first = (first + (node->staged - 1LL));
+  }
+  for (int64_t t_1 = first, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    f = (&AT(w->reads, x))->file;
+    if (((&AT(cells, ((i * files) + f)))->has != 0LL)) {
+      continue;
+    }
+    file = (&AT(w->files, f));
+    if (((file->copies == 0LL)) && (((file->flying > 0LL)) || ((file->saved != 2LL)))) {
+      continue;
+    }
+    wanted = (file->size + kept);
+    if ((((node->used + wanted) > node->disk)) && (!(replication_disk_make_room(w, i, wanted, now, ahead)))) {
+      continue;
+    }
+    source = (-1LL);
+    if ((file->copies > 0LL)) {
+      source = 0LL;
+      while (((&AT(cells, ((source * files) + f)))->has != 1LL)) {
+        source = (source + 1LL);
+      }
+      if (w->least_loaded) {
+        source = replication_moves_least_loaded(w, i, f);
+      }
+    }
+    replication_moves_send(w, y, f, source, i, now);
+    return 1;
+  }
+  return 0;
+}
+
+static inline int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now) {
+  replication_world_Node * node = 0;
+  int64_t number = 0;
+  int64_t m = 0;
+  replication_world_Move * move = 0;
+  int64_t f = 0;
+  int64_t source = 0;
+  if (((&AT(w->flows, i))->file >= 0LL)) {
+    return 0;
+  }
+  node = (&AT(w->nodes, i));
+  number = max_int(0LL, (w->run->opened - 1LL));
+  for (int64_t t_1 = node->first_move, end_t_1 = node->end_move; t_1 < end_t_1; t_1 += 1) {
+    m = t_1;
+    move = (&AT(w->moves, m));
+    f = move->file;
+    source = move->source;
+    if (((move->round != number)) || (((&AT(w->cells, ((i * w->num_files) + f)))->has != 0LL))) {
+      continue;
+    }
+    if (((source >= 0LL)) && (((&AT(w->cells, ((source * w->num_files) + f)))->has != 1LL))) {
+      continue;
+    }
+    if (((node->used + (&AT(w->files, f))->size) <= node->disk)) {
+      replication_moves_send(w, i, f, source, i, now);
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static inline void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x) {
+  list_int64_t use = {0};
+  int64_t i = 0;
+  int64_t link = 0;
+  int64_t storage = 0;
+  use = w->use;
+  if (((source >= 0LL)) && ((target >= 0LL))) {
+    AT(use, x) = target;
+    AT(use, (x + 1LL)) = source;
+    AT(use, (x + 2LL)) = (-1LL);
+    return;
+  }
+  i = max_int(source, target);
+  link = (w->num_nodes + w->num_storages);
+  storage = (&AT(w->files, f))->storage;
+  AT(use, x) = i;
+  AT(use, (x + 1LL)) = (w->shared ? link : ((link + 1LL) + i));
+  AT(use, (x + 2LL)) = ((storage >= 0LL) ? (w->num_nodes + storage) : (-1LL));
+}
+
+static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy) {
+  list_replication_world_Busy busy = {0};
+  list_int64_t use = {0};
+  list_replication_world_Resource resources = {0};
+  int64_t x = 0;
+  replication_world_Resource * resource = 0;
+  int64_t j = 0;
+  int64_t waiting = 0;
+  double share = 0;
+  int64_t tight = 0;
+  int64_t crosses = 0;
+  busy = w->busy;
+  use = w->use;
+  resources = w->resources;
+  for (int64_t t_1 = 0, end_t_1 = (num_busy * replication_moves_CROSSED); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    if ((AT(use, x) >= 0LL)) {
+      resource = (&AT(resources, AT(use, x)));
+      resource->left = resource->capacity;
+      resource->crossing = 0LL;
+    }
+  }
+  for (int64_t t_2 = 0, end_t_2 = num_busy; t_2 < end_t_2; t_2 += 1) {
+    j = t_2;
+    (&AT(busy, j))->rate = (-1.0);
+  }
+  for (int64_t t_3 = 0, end_t_3 = (num_busy * replication_moves_CROSSED); t_3 < end_t_3; t_3 += 1) {
+    x = t_3;
+    if ((AT(use, x) >= 0LL)) {
+      (&AT(resources, AT(use, x)))->crossing = ((&AT(resources, AT(use, x)))->crossing + 1LL);
+    }
+  }
+  waiting = num_busy;
+  while ((waiting > 0LL)) {
+    share = INFINITY;
+    tight = (-1LL);
+    for (int64_t t_4 = 0, end_t_4 = num_busy; t_4 < end_t_4; t_4 += 1) {
+      j = t_4;
+      if (((&AT(busy, j))->rate >= 0.0)) {
+        continue;
+      }
+      for (int64_t t_5 = (j * replication_moves_CROSSED), end_t_5 = ((j + 1LL) * replication_moves_CROSSED); t_5 < end_t_5; t_5 += 1) {
+        x = t_5;
+        if ((AT(use, x) >= 0LL)) {
+          resource = (&AT(resources, AT(use, x)));
+          if ((resource->left < (share * resource->crossing))) {
+            share = ((double)resource->left / (double)resource->crossing);
+            tight = AT(use, x);
+          }
+        }
+      }
+    }
+    for (int64_t t_6 = 0, end_t_6 = num_busy; t_6 < end_t_6; t_6 += 1) {
+      j = t_6;
+      if (((&AT(busy, j))->rate >= 0.0)) {
+        continue;
+      }
+      crosses = (tight < 0LL);
+      for (int64_t t_7 = (j * replication_moves_CROSSED), end_t_7 = ((j + 1LL) * replication_moves_CROSSED); t_7 < end_t_7; t_7 += 1) {
+        x = t_7;
+        if ((AT(use, x) == tight)) {
+          crosses = 1;
+        }
+      }
+      if (!(crosses)) {
+        continue;
+      }
+      (&AT(busy, j))->rate = share;
+      waiting = (waiting - 1LL);
+      for (int64_t t_8 = (j * replication_moves_CROSSED), end_t_8 = ((j + 1LL) * replication_moves_CROSSED); t_8 < end_t_8; t_8 += 1) {
+        x = t_8;
+        if ((AT(use, x) >= 0LL)) {
+          resource = (&AT(resources, AT(use, x)));
+          resource->crossing = (resource->crossing - 1LL);
+          resource->left = max_float(0.0, (resource->left - share));
+        }
+      }
+    }
+  }
+}
+
+static inline int64_t replication_moves_free_slot(replication_world_World * w, int64_t i) {
+  int64_t y = 0;
+  if (((&AT(w->flows, i))->file < 0LL)) {
+    return i;
+  }
+  for (int64_t t_1 = (&AT(w->nodes, i))->first_slot, end_t_1 = (&AT(w->nodes, i))->end_slot; t_1 < end_t_1; t_1 += 1) {
+    y = t_1;
+    if (((&AT(w->flows, y))->file < 0LL)) {
+      return y;
+    }
+  }
+  return (-1LL);
+}
+
+static inline int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f) {
+  list_replication_world_Resource resources = {0};
+  list_int64_t use = {0};
+  replication_world_Resource * resource = 0;
+  replication_world_Flow * flow = 0;
+  int64_t x = 0;
+  int64_t best = 0;
+  double near = 0;
+  int64_t j = 0;
+  double share = 0;
+  double far = 0;
+  resources = w->resources;
+  use = w->use;
+  for (int64_t t_1 = 0; t_1 < resources.length; t_1 += 1) {
+    resource = &AT(resources, t_1);
+    resource->crossing = 0LL;
+  }
+  for (int64_t t_2 = 0; t_2 < w->flows.length; t_2 += 1) {
+    flow = &AT(w->flows, t_2);
+    if (((flow->file >= 0LL)) && (((&AT(w->files, flow->file))->size > 0LL))) {
+      replication_moves_cross(w, flow->file, flow->source, flow->target, 0LL);
+      for (int64_t t_3 = 0, end_t_3 = replication_moves_CROSSED; t_3 < end_t_3; t_3 += 1) {
+        x = t_3;
+        if ((AT(use, x) >= 0LL)) {
+          (&AT(resources, AT(use, x)))->crossing = ((&AT(resources, AT(use, x)))->crossing + 1LL);
+        }
+      }
+    }
+  }
+  best = (-1LL);
+  near = 0.0;
+  for (int64_t t_4 = 0, end_t_4 = w->num_nodes; t_4 < end_t_4; t_4 += 1) {
+    j = t_4;
+    share = ((double)(&AT(resources, j))->capacity / (double)((&AT(resources, j))->crossing + 1LL));
+    if ((((&AT(w->cells, ((j * w->num_files) + f)))->has == 1LL)) && ((share > near))) {
+      best = j;
+      near = share;
+    }
+  }
+  if (((&AT(w->files, f))->saved == 2LL)) {
+    far = INFINITY;
+    replication_moves_cross(w, f, (-1LL), i, 0LL);
+    for (int64_t t_5 = 1LL, end_t_5 = replication_moves_CROSSED; t_5 < end_t_5; t_5 += 1) {
+      x = t_5;
+      if ((AT(use, x) >= 0LL)) {
+        resource = (&AT(resources, AT(use, x)));
+        far = min_float(far, ((double)resource->capacity / (double)(resource->crossing + 1LL)));
+      }
+    }
+    if ((far > (near * 1.000000001))) {
+      return (-1LL);
+    }
+  }
+  return best;
+}
+
+static inline int64_t replication_moves_oldest_to_keep(replication_world_World * w, int64_t i) {
+  int64_t first = 0;
+  int64_t best = 0;
+  int64_t x = 0;
+  int64_t f = 0;
+  replication_world_File * file = 0;
+  int64_t earlier = 0;
+  first = (i * w->num_files);
+  best = (-1LL);
+  for (int64_t t_1 = first, end_t_1 = (first + (&AT(w->nodes, i))->num_residents); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    f = (&AT(w->cells, x))->resident;
+    file = (&AT(w->files, f));
+    if ((file->keep) && ((file->saved == 0LL)) && (((&AT(w->cells, (first + f)))->has == 1LL))) {
+      earlier = (((best < 0LL)) || ((file->made < (&AT(w->files, best))->made)));
+      if ((earlier) || (((file->made == (&AT(w->files, best))->made)) && ((f < best)))) {
+        best = f;
+      }
+    }
+  }
+  return best;
+}
+
+static inline void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now) {
+  replication_world_Run * run = 0;
+  replication_world_File * file = 0;
+  run = w->run;
+  file = (&AT(w->files, f));
+  if ((source >= 0LL)) {
+    (&AT(w->cells, ((source * w->num_files) + f)))->pin = FIT32(((&AT(w->cells, ((source * w->num_files) + f)))->pin + 1LL));
+    run->replica_bytes = (run->replica_bytes + file->size);
+  } else {
+    if ((file->copies == 0LL)) {
+      run->owed = (run->owed - file->size);
+    }
+    run->remote_bytes = (run->remote_bytes + file->size);
+    run->fetches = (run->fetches + 1LL);
+    run->refetched = (run->refetched + file->product);
+  }
+  replication_disk_settle_in(w, i, f);
+  (&AT(w->cells, ((i * w->num_files) + f)))->has = FIT8(2LL);
+  file->flying = FIT32((file->flying + 1LL));
+  replication_moves_set_off(w, y, f, source, i, now);
+}
+
+static inline void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now) {
+  replication_world_Run * run = 0;
+  replication_world_Flow * flow = 0;
+  int64_t size = 0;
+  int64_t n = 0;
+  replication_world_Transfer * transfer = 0;
+  run = w->run;
+  flow = (&AT(w->flows, y));
+  size = (&AT(w->files, f))->size;
+  flow->file = FIT32(f);
+  flow->source = FIT32(source);
+  flow->target = FIT32(target);
+  flow->left = (double)(size);
+  flow->rate = 0.0;
+  flow->since = now;
+  flow->due = ((size == 0LL) ? now : INFINITY);
+  run->changed = 1LL;
+  n = run->transfers;
+  if ((w->logging) && ((n < w->transfers.length))) {
+    transfer = (&AT(w->transfers, n));
+    transfer->file = FIT32(f);
+    transfer->source = FIT32(source);
+    transfer->destination = FIT32(target);
+    transfer->start = now;
+  }
+  flow->row = n;
+  run->transfers = (n + 1LL);
+}
+
+static inline void replication_moves_share_out(replication_world_World * w, double now) {
+  int64_t count = 0;
+  int64_t y = 0;
+  replication_world_Flow * flow = 0;
+  int64_t j = 0;
+  double rate = 0;
+  count = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = w->flows.length; t_1 < end_t_1; t_1 += 1) {
+    y = t_1;
+    flow = (&AT(w->flows, y));
+    if (((flow->file < 0LL)) || (((&AT(w->files, flow->file))->size == 0LL))) {
+      continue;
+    }
+    replication_moves_cross(w, flow->file, flow->source, flow->target, (replication_moves_CROSSED * count));
+    (&AT(w->busy, count))->flow = FIT32(y);
+    count = (count + 1LL);
+  }
+  replication_moves_fill(w, count);
+  for (int64_t t_2 = 0, end_t_2 = count; t_2 < end_t_2; t_2 += 1) {
+    j = t_2;
+    rate = (&AT(w->busy, j))->rate;
+    flow = (&AT(w->flows, (&AT(w->busy, j))->flow));
+    if ((rate != flow->rate)) {
+      flow->left = max_float(0.0, (flow->left - (flow->rate * (now - flow->since))));
+      flow->since = now;
+      flow->rate = rate;
+      flow->due = (now + ((double)flow->left / (double)rate));
+    }
+  }
+  w->run->changed = 0LL;
+}
+
+static inline int64_t replication_moves_stage(replication_world_World * w, int64_t i, double now) {
+  replication_world_Node * node = 0;
+  replication_world_Run * run = 0;
+  int64_t p = 0;
+  replication_world_Place * place = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  node = (&AT(w->nodes, i));
+  if (node->staged) {
+    return 1;
+  }
+  run = w->run;
+  p = node->head;
+  if ((p >= node->end_place)) {
+    return 0;
+  }
+  place = (&AT(w->places, p));
+  if ((w->barriers) && ((place->round >= run->opened))) {
+    return 0;
+  }
+  if ((w->growing) && ((place->entry < 0LL))) {
+    if (((place->entry == replication_world_OPEN)) && ((run->wanted == 0LL))) {
+      run->wanted = (i + 1LL);
+    }
+    return 0;
+  }
+  entry = (&AT(w->entries, place->entry));
+  if ((entry->release > run->instant)) {
+    return 0;
+  }
+  if ((w->clearing) && (!(replication_disk_clear_room(w, i, p, now)))) {
+    return 0;
+  }
+  node->staged = FIT32(1LL);
+  for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    (&AT(w->cells, ((i * w->num_files) + (&AT(w->reads, x))->file)))->pin = FIT32(((&AT(w->cells, ((i * w->num_files) + (&AT(w->reads, x))->file)))->pin + 1LL));
+  }
+  return 1;
+}
+
+static inline void replication_moves_start_save(replication_world_World * w, int64_t i, double now) {
+  replication_world_Run * run = 0;
+  int64_t f = 0;
+  replication_world_File * file = 0;
+  int64_t j = 0;
+  run = w->run;
+  f = run->request;
+  if ((f < 0LL)) {
+    f = replication_moves_oldest_to_keep(w, i);
+  }
+  file = (&AT(w->files, f));
+  if (file->keep) {
+    run->owed = (run->owed - file->size);
+    for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+      j = t_1;
+      if (((&AT(w->cells, ((j * w->num_files) + f)))->has == 1LL)) {
+        (&AT(w->nodes, j))->waiting = FIT32(((&AT(w->nodes, j))->waiting - 1LL));
+      }
+    }
+  } else {
+    run->spills = (run->spills + 1LL);
+  }
+  (&AT(w->cells, ((i * w->num_files) + f)))->pin = FIT32(((&AT(w->cells, ((i * w->num_files) + f)))->pin + 1LL));
+  file->saved = FIT8(1LL);
+  run->saving = (run->saving + 1LL);
+  run->saves = (run->saves + 1LL);
+  run->saved_bytes = (run->saved_bytes + file->size);
+  replication_moves_set_off(w, (w->num_nodes + i), f, i, (-1LL), now);
+}
+
+static inline int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now) {
+  replication_world_Node * node = 0;
+  int64_t head = 0;
+  int64_t y = 0;
+  int64_t p = 0;
+  replication_world_Place * place = 0;
+  int64_t kept = 0;
+  if (w->carried) {
+    return replication_moves_carry(w, i, now);
+  }
+  if (!(replication_moves_stage(w, i, now))) {
+    return 0;
+  }
+  node = (&AT(w->nodes, i));
+  head = node->head;
+  if ((node->staging == 1LL)) {
+    return replication_moves_bring(w, i, i, (&AT(w->places, head))->entry, 0LL, now, 0);
+  }
+  y = replication_moves_free_slot(w, i);
+  if ((y < 0LL)) {
+    return 0;
+  }
+  for (int64_t t_1 = head, end_t_1 = min_int((head + node->staging), node->end_place); t_1 < end_t_1; t_1 += 1) {
+    p = t_1;
+    place = (&AT(w->places, p));
+    if ((w->barriers) && ((place->round >= w->run->opened))) {
+      return 0;
+    }
+    kept = replication_disk_lacking(w, i, head, p);
+    if (((&AT(w->entries, place->entry))->release > w->run->instant)) {
+      continue;
+    }
+    if (replication_moves_bring(w, i, y, place->entry, kept, now, (p > head))) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
   state->seed = mod_int((state->seed * search_anneal_kernel_MULTIPLIER), search_anneal_kernel_MODULUS);
   return mod_int(state->seed, below);
 }
 
-static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   double total = 0;
   int64_t node = 0;
   double part = 0;
@@ -3962,7 +7911,7 @@ static double search_anneal_kernel_energy(search_anneal_kernel_Data * data, sear
   return total;
 }
 
-static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   int64_t most = 0;
   int64_t over = 0;
   int64_t node = 0;
@@ -3995,11 +7944,11 @@ static void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, sea
   }
 }
 
-static int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node) {
+static inline int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node) {
   return (((AT(data->fixed_root, file) == 0LL)) || ((AT(data->held, ((file * data->num_nodes) + node)) == 1LL)));
 }
 
-static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
+static inline void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
   int64_t before = 0;
   int64_t x = 0;
   int64_t file = 0;
@@ -4020,19 +7969,19 @@ static void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_a
   }
 }
 
-static void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root) {
+static inline void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root) {
   AT(state->trail, state->trail_length) = file;
   AT(state->trail, (state->trail_length + 1LL)) = root;
   state->trail_length = (state->trail_length + 2LL);
 }
 
-static int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node) {
+static inline int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node) {
   int64_t chosen = 0;
   chosen = search_anneal_kernel_draw(state, (data->num_nodes - 1LL));
   return ((chosen >= node) ? (chosen + 1LL) : chosen);
 }
 
-static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step) {
+static inline void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step) {
   int64_t x = 0;
   int64_t others = 0;
   int64_t root = 0;
@@ -4056,7 +8005,7 @@ static void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_a
   }
 }
 
-static void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node) {
+static inline void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node) {
   int64_t root = 0;
   int64_t far = 0;
   int64_t near = 0;
@@ -4169,7 +8118,7 @@ EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_
   }
 }
 
-static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
+static inline void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
   int64_t before = 0;
   int64_t x = 0;
   before = AT(state->node, task);
@@ -4183,7 +8132,7 @@ static void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_
   AT(state->node, task) = node;
 }
 
-static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   int64_t at = 0;
   while ((state->trail_length > 0LL)) {
     state->trail_length = (state->trail_length - 2LL);
@@ -4192,4 +8141,637 @@ static void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, se
   }
 }
 
-EXPORTED const char *text_digest(void) { return "c3b92d3005ebe5075a1608a4a7e7c011d729db1a643a7cf05a690a7f05dcec78"; }
+EXPORTED void search_line_kernel_anneal(replication_world_World * w, search_line_moves_Line * line, int64_t steps, int64_t first, int64_t total, double hot, double cold, double target) {
+  int64_t step = 0;
+  double heat = 0;
+  double limit = 0;
+  double value = 0;
+  if (!(line->by_bytes)) {
+    search_line_kernel_take_rules(w, line);
+    search_line_moves_write_queues(w, line);
+  }
+  for (int64_t t_1 = first, end_t_1 = (first + steps); t_1 < end_t_1; t_1 += 1) {
+    step = t_1;
+    if ((line->best <= target)) {
+      return;
+    }
+    heat = (hot * pow(((double)cold / (double)hot), ((double)step / (double)total)));
+    search_line_moves_keep(line, line->kept_order, line->kept_node, line->kept_cut);
+    if (line->barriers) {
+      search_line_moves_change_barriers(w, line);
+    } else {
+      search_line_moves_change(w, line);
+    }
+    double t_2 = line->now;
+    limit = (t_2 - (heat * (log(search_line_moves_uniform(line->chance)))));
+    value = line->now;
+    if (line->by_bytes) {
+      value = search_line_kernel_transfer_seconds(w, line, limit);
+    } else if (search_line_moves_write_queues(w, line)) {
+      value = search_line_kernel_score(w, line->fetch_cost, line->copy_cost, limit);
+    }
+    line->evaluations = (line->evaluations + 1LL);
+    if ((value > limit)) {
+      search_line_moves_put_back(line);
+      if (!(line->by_bytes)) {
+        search_line_moves_write_queues(w, line);
+      }
+      continue;
+    }
+    line->now = value;
+    if ((value < line->best)) {
+      line->best = value;
+      search_line_moves_keep_best(line);
+    }
+  }
+}
+
+static inline double search_line_kernel_batch_time(replication_world_World * w, double fetch_cost, double copy_cost) {
+  int64_t i = 0;
+  replication_world_Node * node = 0;
+  double busy = 0;
+  int64_t p = 0;
+  int64_t n = 0;
+  replication_world_Transfer * transfer = 0;
+  int64_t size = 0;
+  double cost = 0;
+  double most = 0;
+  for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+    i = t_1;
+    node = (&AT(w->nodes, i));
+    busy = 0.0;
+    for (int64_t t_2 = node->first_place, end_t_2 = node->end_place; t_2 < end_t_2; t_2 += 1) {
+      p = t_2;
+      busy = (busy + ((double)(&AT(w->entries, (&AT(w->places, p))->entry))->compute / (double)node->speed));
+    }
+    (&AT(w->resources, i))->left = busy;
+  }
+  for (int64_t t_3 = 0, end_t_3 = w->run->transfers; t_3 < end_t_3; t_3 += 1) {
+    n = t_3;
+    transfer = (&AT(w->transfers, n));
+    size = (&AT(w->files, transfer->file))->size;
+    cost = fetch_cost;
+    if ((transfer->source >= 0LL)) {
+      cost = copy_cost;
+      (&AT(w->resources, transfer->source))->left = ((&AT(w->resources, transfer->source))->left + (size * cost));
+    }
+    (&AT(w->resources, transfer->destination))->left = ((&AT(w->resources, transfer->destination))->left + (size * cost));
+  }
+  most = (&AT(w->resources, 0LL))->left;
+  for (int64_t t_4 = 1LL, end_t_4 = w->num_nodes; t_4 < end_t_4; t_4 += 1) {
+    i = t_4;
+    most = max_float(most, (&AT(w->resources, i))->left);
+  }
+  return most;
+}
+
+static inline void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line) {
+  int64_t files = 0;
+  int64_t tasks = 0;
+  int64_t f = 0;
+  int64_t p = 0;
+  int64_t k = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  int64_t i = 0;
+  replication_world_Held * held = 0;
+  files = w->num_files;
+  tasks = w->num_tasks;
+  for (int64_t t_1 = 0, end_t_1 = files; t_1 < end_t_1; t_1 += 1) {
+    f = t_1;
+    AT(line->nxt, f) = tasks;
+    AT(line->wanted, f) = (-1LL);
+    AT(line->copies, f) = 0LL;
+  }
+  for (int64_t t_2 = (tasks - 1LL), end_t_2 = (-1LL); t_2 > end_t_2; t_2 += -1) {
+    p = t_2;
+    k = AT(line->order, p);
+    entry = (&AT(w->entries, k));
+    for (int64_t t_3 = entry->first_input, end_t_3 = entry->end_input; t_3 < end_t_3; t_3 += 1) {
+      x = t_3;
+      f = (&AT(w->reads, x))->file;
+      AT(line->follow, x) = AT(line->nxt, f);
+      AT(line->nxt, f) = p;
+    }
+  }
+  for (int64_t t_4 = 0, end_t_4 = w->num_nodes; t_4 < end_t_4; t_4 += 1) {
+    i = t_4;
+    for (int64_t t_5 = (i * files), end_t_5 = ((i * files) + AT(line->num_residents, i)); t_5 < end_t_5; t_5 += 1) {
+      x = t_5;
+      AT(line->on, ((i * files) + AT(line->residents, x))) = 0LL;
+    }
+    AT(line->num_residents, i) = 0LL;
+    AT(line->used, i) = 0LL;
+  }
+  for (int64_t t_6 = 0; t_6 < w->held.length; t_6 += 1) {
+    held = &AT(w->held, t_6);
+    search_line_kernel_settle(w, line, held->node, held->file);
+  }
+  line->fetched = 0LL;
+  line->copied = 0LL;
+  line->owed = 0LL;
+  for (int64_t t_7 = 0, end_t_7 = files; t_7 < end_t_7; t_7 += 1) {
+    f = t_7;
+    if (((AT(line->copies, f) == 0LL)) && ((AT(line->nxt, f) < tasks))) {
+      line->owed = (line->owed + (&AT(w->files, f))->size);
+    }
+  }
+}
+
+static inline void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p) {
+  int64_t base = 0;
+  int64_t tasks = 0;
+  int64_t best = 0;
+  int64_t worth = 0;
+  int64_t first = 0;
+  int64_t s = 0;
+  int64_t g = 0;
+  int64_t value = 0;
+  base = (i * w->num_files);
+  tasks = w->num_tasks;
+  while (((AT(line->used, i) + size) > (&AT(w->nodes, i))->disk)) {
+    best = (-1LL);
+    worth = (-1LL);
+    first = (-1LL);
+    for (int64_t t_1 = 0, end_t_1 = AT(line->num_residents, i); t_1 < end_t_1; t_1 += 1) {
+      s = t_1;
+      g = AT(line->residents, (base + s));
+      if ((AT(line->wanted, g) == p)) {
+        continue;
+      }
+      value = AT(line->nxt, g);
+      if ((value == tasks)) {
+        value = (3LL * tasks);
+      } else if ((AT(line->copies, g) > 1LL)) {
+        value = (value + tasks);
+      }
+      if (((value > worth)) || (((value == worth)) && ((g < first)))) {
+        best = s;
+        worth = value;
+        first = g;
+      }
+    }
+    AT(line->num_residents, i) = (AT(line->num_residents, i) - 1LL);
+    AT(line->residents, (base + best)) = AT(line->residents, (base + AT(line->num_residents, i)));
+    AT(line->on, (base + first)) = 0LL;
+    AT(line->copies, first) = (AT(line->copies, first) - 1LL);
+    AT(line->used, i) = (AT(line->used, i) - (&AT(w->files, first))->size);
+    if (((AT(line->nxt, first) < tasks)) && ((AT(line->copies, first) == 0LL))) {
+      line->owed = (line->owed + (&AT(w->files, first))->size);
+    }
+  }
+}
+
+EXPORTED double search_line_kernel_score(replication_world_World * w, double fetch_cost, double copy_cost, double limit) {
+  double seconds = 0;
+  int64_t code = 0;
+  tuple_float_int t_1 = replication_kernel_replay(w, (w->logging ? INFINITY : limit));
+  seconds = t_1.v0;
+  code = t_1.v1;
+  if ((code != replication_kernel_FINISHED)) {
+    return INFINITY;
+  }
+  if (w->logging) {
+    return search_line_kernel_batch_time(w, fetch_cost, copy_cost);
+  }
+  return seconds;
+}
+
+EXPORTED double search_line_kernel_score_line(replication_world_World * w, search_line_moves_Line * line, double limit) {
+  if (line->by_bytes) {
+    return search_line_kernel_transfer_seconds(w, line, limit);
+  }
+  search_line_kernel_take_rules(w, line);
+  search_line_moves_write_queues(w, line);
+  return search_line_kernel_score(w, line->fetch_cost, line->copy_cost, limit);
+}
+
+static inline void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p) {
+  int64_t k = 0;
+  int64_t i = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  int64_t f = 0;
+  int64_t size = 0;
+  k = AT(line->order, p);
+  i = AT(line->node, k);
+  entry = (&AT(w->entries, k));
+  for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    f = (&AT(w->reads, x))->file;
+    AT(line->wanted, f) = p;
+    AT(line->nxt, f) = AT(line->follow, x);
+  }
+  for (int64_t t_2 = entry->first_input, end_t_2 = entry->end_input; t_2 < end_t_2; t_2 += 1) {
+    x = t_2;
+    f = (&AT(w->reads, x))->file;
+    if (AT(line->on, ((i * w->num_files) + f))) {
+      continue;
+    }
+    size = (&AT(w->files, f))->size;
+    if ((AT(line->copies, f) > 0LL)) {
+      line->copied = (line->copied + size);
+    } else {
+      line->fetched = (line->fetched + size);
+      line->owed = (line->owed - size);
+    }
+    if (((AT(line->used, i) + size) > (&AT(w->nodes, i))->disk)) {
+      search_line_kernel_make_room(w, line, i, size, p);
+    }
+    search_line_kernel_settle(w, line, i, f);
+  }
+}
+
+static inline void search_line_kernel_settle(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t f) {
+  int64_t x = 0;
+  x = (i * w->num_files);
+  AT(line->residents, (x + AT(line->num_residents, i))) = f;
+  AT(line->num_residents, i) = (AT(line->num_residents, i) + 1LL);
+  AT(line->on, (x + f)) = 1LL;
+  AT(line->copies, f) = (AT(line->copies, f) + 1LL);
+  AT(line->used, i) = (AT(line->used, i) + (&AT(w->files, f))->size);
+}
+
+static inline void search_line_kernel_take_rules(replication_world_World * w, search_line_moves_Line * line) {
+  w->policy = replication_world_FARTHEST_NEXT_USE;
+  w->barriers = line->barriers;
+  w->num_rounds = (line->barriers ? w->num_tasks : 0LL);
+  w->num_entries = w->num_tasks;
+}
+
+static inline double search_line_kernel_transfer_seconds(replication_world_World * w, search_line_moves_Line * line, double limit) {
+  int64_t p = 0;
+  double fetched = 0;
+  search_line_kernel_begin(w, line);
+  for (int64_t t_1 = 0, end_t_1 = w->num_tasks; t_1 < end_t_1; t_1 += 1) {
+    p = t_1;
+    search_line_kernel_serve(w, line, p);
+    fetched = ((line->fetched + line->owed) * line->fetch_cost);
+    if (((fetched + (line->copied * line->copy_cost)) > limit)) {
+      return INFINITY;
+    }
+  }
+  return ((line->fetched * line->fetch_cost) + (line->copied * line->copy_cost));
+}
+
+static inline void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line) {
+  search_line_moves_Chance * chance = 0;
+  int64_t kind = 0;
+  int64_t k = 0;
+  int64_t other = 0;
+  int64_t node = 0;
+  chance = line->chance;
+  kind = search_line_moves_draw(chance, 100LL);
+  k = search_line_moves_draw(chance, w->num_tasks);
+  other = search_line_moves_draw(chance, w->num_tasks);
+  if ((kind < search_line_moves_SWAPS)) {
+    node = AT(line->node, k);
+    search_line_moves_send(w, line, k, AT(line->node, other));
+    search_line_moves_send(w, line, other, node);
+  } else if ((kind < search_line_moves_BLOCKS)) {
+    node = search_line_moves_draw(chance, w->num_nodes);
+    search_line_moves_send_block(w, line, k, node, (1LL + search_line_moves_draw(chance, search_line_moves_LONGEST_BLOCK)));
+  } else if ((kind < search_line_moves_FAMILIES)) {
+    search_line_moves_send_family(w, line, k);
+  } else {
+    if (search_line_moves_draw(chance, 2LL)) {
+      other = search_line_moves_relative(w, line, k);
+    }
+    node = AT(line->node, other);
+    if ((search_line_moves_draw(chance, 3LL) == 0LL)) {
+      node = AT(line->node, k);
+    }
+    if (((kind >= search_line_moves_SHIFTS)) && (w->plain)) {
+      search_line_moves_shift_block(w, line, k, AT(line->place, other), node);
+    } else {
+      search_line_moves_shift(w, line, k, AT(line->place, other), node);
+    }
+  }
+}
+
+static inline void search_line_moves_change_barriers(replication_world_World * w, search_line_moves_Line * line) {
+  int64_t tasks = 0;
+  search_line_moves_Chance * chance = 0;
+  int64_t p = 0;
+  int64_t kind = 0;
+  tasks = w->num_tasks;
+  chance = line->chance;
+  if ((search_line_moves_draw(chance, 100LL) >= search_line_moves_BARRIER_MOVES)) {
+    search_line_moves_change(w, line);
+    return;
+  }
+  p = search_line_moves_draw(chance, tasks);
+  kind = search_line_moves_draw(chance, 3LL);
+  if ((kind == 0LL)) {
+    AT(line->cut, p) = (1LL - AT(line->cut, p));
+    return;
+  }
+  while (((p < tasks)) && (!(AT(line->cut, p)))) {
+    p = (p + 1LL);
+  }
+  if ((p == tasks)) {
+    return;
+  }
+  AT(line->cut, p) = 0LL;
+  if ((kind == 1LL)) {
+    p = (p + (search_line_moves_draw(chance, 9LL) - search_line_moves_BARRIER_SHIFT));
+    AT(line->cut, min_int((tasks - 1LL), max_int(0LL, p))) = 1LL;
+  }
+}
+
+static inline int64_t search_line_moves_draw(search_line_moves_Chance * chance, int64_t below) {
+  chance->seed = mod_int((chance->seed * 48271LL), search_line_moves_MODULUS);
+  return mod_int(chance->seed, below);
+}
+
+static inline int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed) {
+  int64_t first = 0;
+  int64_t distance = 0;
+  int64_t n = 0;
+  int64_t count = 0;
+  int64_t j = 0;
+  int64_t x = 0;
+  first = AT(line->place, k);
+  distance = ((to - first) * step);
+  for (int64_t t_1 = 0, end_t_1 = (distance + 1LL); t_1 < end_t_1; t_1 += 1) {
+    n = t_1;
+    AT(line->flag, AT(line->order, (first + (n * step)))) = 0LL;
+  }
+  AT(line->flag, k) = 1LL;
+  count = 0LL;
+  for (int64_t t_2 = 0, end_t_2 = (distance + 1LL); t_2 < end_t_2; t_2 += 1) {
+    n = t_2;
+    j = AT(line->order, (first + (n * step)));
+    if (AT(line->flag, j)) {
+      count = (count + 1LL);
+      for (int64_t t_3 = AT(ptr, j), end_t_3 = AT(ptr, (j + 1LL)); t_3 < end_t_3; t_3 += 1) {
+        x = t_3;
+        AT(line->flag, AT(listed, x)) = 1LL;
+      }
+    }
+  }
+  return count;
+}
+
+static inline void search_line_moves_keep(search_line_moves_Line * line, list_int64_t order, list_int64_t node, list_int64_t cut) {
+  int64_t x = 0;
+  for (int64_t t_1 = 0, end_t_1 = line->order.length; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    AT(order, x) = AT(line->order, x);
+    AT(node, x) = AT(line->node, x);
+    AT(cut, x) = AT(line->cut, x);
+  }
+}
+
+static inline void search_line_moves_keep_best(search_line_moves_Line * line) {
+  search_line_moves_keep(line, line->best_order, line->best_node, line->best_cut);
+}
+
+static inline void search_line_moves_part(search_line_moves_Line * line, int64_t first, int64_t end, int64_t flagged, int64_t others) {
+  int64_t p = 0;
+  int64_t j = 0;
+  for (int64_t t_1 = first, end_t_1 = end; t_1 < end_t_1; t_1 += 1) {
+    p = t_1;
+    AT(line->scratch, p) = AT(line->order, p);
+  }
+  for (int64_t t_2 = first, end_t_2 = end; t_2 < end_t_2; t_2 += 1) {
+    p = t_2;
+    j = AT(line->scratch, p);
+    if (AT(line->flag, j)) {
+      AT(line->order, flagged) = j;
+      AT(line->place, j) = flagged;
+      flagged = (flagged + 1LL);
+    } else {
+      AT(line->order, others) = j;
+      AT(line->place, j) = others;
+      others = (others + 1LL);
+    }
+  }
+}
+
+static inline int64_t search_line_moves_pick(search_line_moves_Chance * chance, list_int64_t ptr, list_int64_t listed, int64_t k) {
+  int64_t width = 0;
+  width = (AT(ptr, (k + 1LL)) - AT(ptr, k));
+  if ((width == 0LL)) {
+    return (-1LL);
+  }
+  int64_t t_1 = AT(ptr, k);
+  return AT(listed, (t_1 + search_line_moves_draw(chance, width)));
+}
+
+static inline void search_line_moves_put_back(search_line_moves_Line * line) {
+  int64_t p = 0;
+  for (int64_t t_1 = 0, end_t_1 = line->order.length; t_1 < end_t_1; t_1 += 1) {
+    p = t_1;
+    AT(line->order, p) = AT(line->kept_order, p);
+    AT(line->place, AT(line->order, p)) = p;
+    AT(line->node, p) = AT(line->kept_node, p);
+    AT(line->cut, p) = AT(line->kept_cut, p);
+  }
+}
+
+static inline int64_t search_line_moves_relative(replication_world_World * w, search_line_moves_Line * line, int64_t k) {
+  search_line_moves_Chance * chance = 0;
+  int64_t j = 0;
+  int64_t kind = 0;
+  replication_world_Entry * entry = 0;
+  int64_t width = 0;
+  replication_world_Read * read = 0;
+  chance = line->chance;
+  j = (-1LL);
+  kind = 2LL;
+  if (!(w->plain)) {
+    kind = search_line_moves_draw(chance, 4LL);
+  }
+  if ((kind == 0LL)) {
+    j = search_line_moves_pick(chance, line->before_ptr, line->before, k);
+  } else if ((kind == 1LL)) {
+    j = search_line_moves_pick(chance, line->after_ptr, line->after, k);
+  } else {
+    entry = (&AT(w->entries, k));
+    width = (entry->end_input - entry->first_input);
+    if ((width > 0LL)) {
+      int64_t t_1 = entry->first_input;
+      read = (&AT(w->reads, (t_1 + search_line_moves_draw(chance, width))));
+      j = search_line_moves_pick(chance, line->reader_ptr, line->readers, read->file);
+    }
+  }
+  return ((j >= 0LL) ? j : k);
+}
+
+static inline void search_line_moves_send(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i) {
+  if (AT(line->fits, ((k * w->num_nodes) + i))) {
+    AT(line->node, k) = i;
+  }
+}
+
+static inline void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i, int64_t most) {
+  int64_t a = 0;
+  int64_t left = 0;
+  int64_t p = 0;
+  a = AT(line->node, k);
+  left = most;
+  for (int64_t t_1 = AT(line->place, k), end_t_1 = w->num_tasks; t_1 < end_t_1; t_1 += 1) {
+    p = t_1;
+    if (((left > 0LL)) && ((AT(line->node, AT(line->order, p)) == a))) {
+      search_line_moves_send(w, line, AT(line->order, p), i);
+      left = (left - 1LL);
+    }
+  }
+}
+
+static inline void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k) {
+  search_line_moves_Chance * chance = 0;
+  int64_t node = 0;
+  int64_t x = 0;
+  chance = line->chance;
+  node = search_line_moves_draw(chance, w->num_nodes);
+  if (search_line_moves_draw(chance, 2LL)) {
+    node = AT(line->node, search_line_moves_relative(w, line, k));
+  }
+  search_line_moves_send(w, line, k, node);
+  if (search_line_moves_draw(chance, 2LL)) {
+    for (int64_t t_1 = AT(line->before_ptr, k), end_t_1 = AT(line->before_ptr, (k + 1LL)); t_1 < end_t_1; t_1 += 1) {
+      x = t_1;
+      search_line_moves_send(w, line, AT(line->before, x), node);
+    }
+  } else {
+    for (int64_t t_2 = AT(line->after_ptr, k), end_t_2 = AT(line->after_ptr, (k + 1LL)); t_2 < end_t_2; t_2 += 1) {
+      x = t_2;
+      search_line_moves_send(w, line, AT(line->after, x), node);
+    }
+  }
+}
+
+static inline void search_line_moves_shift(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i) {
+  search_line_moves_Chance * chance = 0;
+  int64_t alone = 0;
+  int64_t p = 0;
+  int64_t x = 0;
+  int64_t count = 0;
+  int64_t first = 0;
+  chance = line->chance;
+  alone = search_line_moves_draw(chance, 2LL);
+  p = AT(line->place, k);
+  if ((p > to)) {
+    if (alone) {
+      for (int64_t t_1 = AT(line->before_ptr, k), end_t_1 = AT(line->before_ptr, (k + 1LL)); t_1 < end_t_1; t_1 += 1) {
+        x = t_1;
+        to = max_int(to, (AT(line->place, AT(line->before, x)) + 1LL));
+      }
+    }
+    count = search_line_moves_gather(line, k, to, (-1LL), line->before_ptr, line->before);
+    first = to;
+    search_line_moves_part(line, to, (p + 1LL), to, (to + count));
+  } else {
+    if (alone) {
+      for (int64_t t_2 = AT(line->after_ptr, k), end_t_2 = AT(line->after_ptr, (k + 1LL)); t_2 < end_t_2; t_2 += 1) {
+        x = t_2;
+        to = min_int(to, (AT(line->place, AT(line->after, x)) - 1LL));
+      }
+    }
+    count = search_line_moves_gather(line, k, to, 1LL, line->after_ptr, line->after);
+    first = ((to + 1LL) - count);
+    search_line_moves_part(line, p, (to + 1LL), first, p);
+  }
+  if ((!(alone)) && (search_line_moves_draw(chance, 2LL))) {
+    for (int64_t t_3 = first, end_t_3 = (first + count); t_3 < end_t_3; t_3 += 1) {
+      p = t_3;
+      search_line_moves_send(w, line, AT(line->order, p), i);
+    }
+  } else {
+    search_line_moves_send(w, line, k, i);
+  }
+}
+
+static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i) {
+  int64_t p = 0;
+  int64_t stay = 0;
+  int64_t length = 0;
+  int64_t first = 0;
+  int64_t end = 0;
+  int64_t q = 0;
+  int64_t x = 0;
+  p = AT(line->place, k);
+  stay = search_line_moves_draw(line->chance, 2LL);
+  int64_t t_1 = (1LL + search_line_moves_draw(line->chance, search_line_moves_LONGEST_BLOCK));
+  length = min_int(t_1, (w->num_tasks - p));
+  to = min_int(to, (w->num_tasks - length));
+  first = min_int(p, to);
+  end = (max_int(p, to) + length);
+  for (int64_t t_2 = first, end_t_2 = end; t_2 < end_t_2; t_2 += 1) {
+    q = t_2;
+    AT(line->flag, AT(line->order, q)) = 0LL;
+  }
+  for (int64_t t_3 = p, end_t_3 = (p + length); t_3 < end_t_3; t_3 += 1) {
+    x = t_3;
+    AT(line->flag, AT(line->order, x)) = 1LL;
+    if (!(stay)) {
+      search_line_moves_send(w, line, AT(line->order, x), i);
+    }
+  }
+  if ((to < p)) {
+    search_line_moves_part(line, first, end, to, (to + length));
+  } else {
+    search_line_moves_part(line, first, end, to, p);
+  }
+}
+
+static inline double search_line_moves_uniform(search_line_moves_Chance * chance) {
+  return ((double)search_line_moves_draw(chance, search_line_moves_MODULUS) / (double)search_line_moves_MODULUS);
+}
+
+static inline int64_t search_line_moves_write_queues(replication_world_World * w, search_line_moves_Line * line) {
+  int64_t changed = 0;
+  int64_t i = 0;
+  int64_t k = 0;
+  int64_t first = 0;
+  replication_world_Node * node = 0;
+  int64_t end = 0;
+  int64_t r = 0;
+  int64_t p = 0;
+  replication_world_Place * place = 0;
+  changed = 0;
+  for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+    i = t_1;
+    AT(line->queued, i) = 0LL;
+  }
+  for (int64_t t_2 = 0, end_t_2 = w->num_tasks; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    AT(line->queued, AT(line->node, k)) = (AT(line->queued, AT(line->node, k)) + 1LL);
+  }
+  first = 0LL;
+  for (int64_t t_3 = 0, end_t_3 = w->num_nodes; t_3 < end_t_3; t_3 += 1) {
+    i = t_3;
+    node = (&AT(w->nodes, i));
+    end = (first + AT(line->queued, i));
+    if (((node->first_place != first)) || ((node->end_place != end))) {
+      node->first_place = FIT32(first);
+      node->end_place = FIT32(end);
+      changed = 1;
+    }
+    AT(line->queued, i) = first;
+    first = end;
+  }
+  r = 0LL;
+  for (int64_t t_4 = 0, end_t_4 = w->num_tasks; t_4 < end_t_4; t_4 += 1) {
+    p = t_4;
+    k = AT(line->order, p);
+    if ((p > 0LL)) {
+      r = (r + AT(line->cut, p));
+    }
+    place = (&AT(w->places, AT(line->queued, AT(line->node, k))));
+    AT(line->queued, AT(line->node, k)) = (AT(line->queued, AT(line->node, k)) + 1LL);
+    if ((place->entry != k)) {
+      place->entry = FIT32(k);
+      changed = 1;
+    }
+    if ((w->barriers) && ((place->round != r))) {
+      place->round = FIT32(r);
+      changed = 1;
+    }
+  }
+  return changed;
+}
+
+EXPORTED const char *text_digest(void) { return "986ae1214d61d11f5464d76343549a26a95be722cfe39b1b399a9cdc8cc03ebf"; }

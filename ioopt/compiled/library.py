@@ -8,8 +8,10 @@ import ctypes
 import os
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from ioopt.compiled.memory import Machine, Maker, Plain
+from ioopt.errors import BackendMissingError
 
 SOURCE = Path(__file__).with_name("kernels.c")
 """The kernels in C, made from their text by ``scripts/tools/kernels.py``."""
@@ -23,14 +25,23 @@ MOST = 1 << 62
 """Numbers up to this are surely within the 64 bits of compiled kernels."""
 
 
-def maker(most: int = 0) -> Maker:
+Engine = Literal["auto", "python", "compiled"]
+"""How kernels run; ``auto``: compiled if they can."""
+
+
+def maker(most: int = 0, engine: Engine = "auto") -> Maker:
     """Return what makes the data of kernels and runs the kernels: compiled ones if
     there are any.
 
     *most* is the largest number that may occur. Above :data:`MOST` the kernels run as
-    plain Python, where numbers have no limit.
+    plain Python, where numbers have no limit. Raises BackendMissingError if *engine*
+    asks for compiled kernels and there are none.
     """
-    library = loaded()
+    library = None
+    if engine != "python":
+        library = loaded()
+    if library is None and engine == "compiled":
+        raise BackendMissingError(f"compiled kernels: {why_plain()}")
     if library is None or most > MOST:
         return Plain()
     return Machine(library)

@@ -20,7 +20,6 @@ import ctypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache, wraps
-from itertools import repeat
 from typing import (
     Annotated,
     Any,
@@ -98,15 +97,23 @@ class Plain:
         self, kind: type[ItemT], count: int, /, **columns: Column
     ) -> list[ItemT]:
         """Return *count* records as a list of objects."""
-        _require_fields(kind, columns)
-        whole: list[Iterable[int | float]] = []
-        for name, field in fields_of(kind).items():
-            assert isinstance(field, NumberField), f"{kind.__name__} is no record"
+        key: Any = kind
+        _require_fields(key, columns)
+        whole: list[Sequence[int | float]] = []
+        for name, field in fields_of(key).items():
+            assert isinstance(field, NumberField)
             column = columns.get(name, field.zero)
-            whole.append(
-                column if isinstance(column, Iterable) else repeat(column, count)
-            )
-        return [kind(*values) for values in zip(*whole, strict=True)]
+            values: Sequence[int | float]
+            if not isinstance(column, Iterable):
+                values = [column] * count
+            elif isinstance(column, np.ndarray):
+                values = column.tolist()
+            else:
+                values = [*column]
+            if len(values) != count:
+                raise ValueError(f"{kind.__name__}.{name}: not {count} values")
+            whole.append(values)
+        return list(map(kind, *whole))
 
     def ints(self, values: Iterable[int]) -> list[int]:
         """Return a list of whole numbers."""
@@ -159,12 +166,19 @@ class Machine:
         _require_fields(kind, columns)
         laid = np.zeros(count, _dtype_of(struct))
         for name, column in columns.items():
-            single = not isinstance(column, Iterable)
-            values = [column] if single else column
-            stored = _laid(values, laid.dtype[name], f"{kind.__name__}.{name}")
-            if not single and len(stored) != count:
-                raise ValueError(f"{name}: {len(stored)} values for {count} records")
-            laid[name] = stored
+            field = f"{kind.__name__}.{name}"
+            given = column
+            if not isinstance(column, (int, float, Sequence, np.ndarray)):
+                given = list(column)
+            values = np.asarray(given)
+            if values.shape not in ((), (count,)):
+                raise ValueError(f"{field}: not {count} values")
+            laid[name] = values.astype(laid.dtype[name])
+            if laid.dtype[name].kind == "f":
+                continue
+            wrong = np.broadcast_to(values, count)[laid[name] != values]
+            if wrong.size:
+                raise OverflowError(f"{field}: {wrong[0]} is too large")
         return cast("list[ItemT]", (struct * count).from_buffer(laid))
 
     def ints(self, values: Iterable[int]) -> list[int]:
@@ -279,21 +293,6 @@ def _stored(values: Iterable[int] | Iterable[float], kind: Any) -> Any:
     return (kind * laid.size).from_buffer(laid)
 
 
-def _laid(values: Iterable[int] | Iterable[float], kind: Any, name: str) -> Any:
-    """Return *values* as a numpy array of the type *kind*.
-
-    Raises OverflowError for a number that field *name*, of whole numbers, cannot hold.
-    """
-    given = np.asarray(values if isinstance(values, Sequence) else list(values))
-    if kind.kind == "f" or np.can_cast(given.dtype, kind):
-        return given
-    laid = given.astype(kind)
-    different = laid != given
-    if different.any():
-        raise OverflowError(f"{name}: {given[different][0]} is too large")
-    return laid
-
-
 def _checked(struct: Any, values: Sequence[Any]) -> Any:
     """Return a *struct* of *values*.
 
@@ -304,6 +303,19 @@ def _checked(struct: Any, values: Sequence[Any]) -> Any:
         if getattr(made, name) != value:
             raise OverflowError(f"{struct.__name__}.{name}: {value} is too large")
     return made
+
+
+def column(records: Sequence[object], name: str) -> list[Any]:
+    """Return field *name* of *records*, which a maker made, as a list of numbers.
+
+    A bool is 0 or 1 if it comes from C.
+    """
+    if isinstance(records, list):
+        return [getattr(record, name) for record in records]
+    stored: Any = records
+    laid = np.frombuffer(stored, np.dtype(stored._type_))
+    values: list[Any] = laid[name].tolist()
+    return values
 
 
 def array_of(values: list[int] | list[float], count: int) -> Any:
@@ -409,19 +421,25 @@ def struct_of(kind: Any) -> Any:
 
 
 def _require_fields(kind: type, given: Mapping[str, object]) -> None:
-    """Raise TypeError if *given* has a name that is no field of *kind*."""
+    """Raise TypeError if *given* has a name that is no field of the record *kind*."""
+    assert is_record(kind), f"{kind.__name__} is no record"
     if unknown := set(given) - set(fields_of(kind)):
         raise TypeError(f"{kind.__name__} has no field {min(unknown)}")
 
 
 def _with_zeros(kind: type, given: Mapping[str, object]) -> dict[str, object]:
     """Return *given* with 0 for each number of a table that is missing."""
-    whole: dict[str, object] = {
+    return {**_zeros(kind), **given}
+
+
+@cache
+def _zeros(kind: type) -> Mapping[str, object]:
+    """Return 0 for each number of a table."""
+    return {
         name: field.zero
         for name, field in fields_of(kind).items()
         if isinstance(field, NumberField)
     }
-    return {**whole, **given}
 
 
 def _passed(hint: Any) -> Any:

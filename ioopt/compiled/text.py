@@ -1,10 +1,11 @@
-"""Say in a kernel text what only its translation into C needs to know."""
+"""Say in a kernel text what its translation into C does in another way."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 ParametersT = ParamSpec("ParametersT")
 ResultT = TypeVar("ResultT")
+RecordT = TypeVar("RecordT")
 
 
 def in_c(
@@ -16,3 +17,9 @@ def in_c(
     kernel text. *text* is kernel text that does the same.
     """
     return lambda function: function
+
+
+def copy_record(source: RecordT, target: RecordT) -> None:
+    """Copy all fields of the record *source* to *target*; in C, one assignment."""
+    for name in type(source).__slots__:  # type: ignore[attr-defined]
+        setattr(target, name, getattr(source, name))

@@ -19,7 +19,7 @@ from ioopt.formats.sacct import read_sacct
 from ioopt.formats.swf.log import SwfJob, SwfTrace, log_text, parse_swf
 
 if TYPE_CHECKING:
-    from ioopt.compiled import Floats, Ints
+    from ioopt.arrays import Floats, Ints
 
 _LOOKS = {
     "sacct": "heading of sacct -P",

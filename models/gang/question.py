@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from ioopt.decisions.gang.rules import Number, Weight, guard_slots
+from ioopt.decisions.gang.rules import Weight, guard_slots
 from ioopt.decisions.gang.state import Gang, State, move_speed, weights
 from ioopt.problems.gang import nodes_of
 
@@ -102,11 +102,11 @@ def ask(
     levels = len(state.rows)
     running = sum(job.size for job in state.jobs)
     remote_slots = max(0, guard_slots(share, state.nodes, levels) - running)
-    drafts: list[tuple[int, Deed, int, int, Number]] = []
+    drafts: list[tuple[int, Deed, int, int, float]] = []
     moving = move_speed(state.clock)
     for j, (job, columns) in enumerate(zip(state.jobs, state.columns)):
         cost = (job.files & ~columns).bit_count()
-        speed: Number = 1
+        speed: float = 1
         if cost:
             speed = job.local / job.remote
         drafts.append((j, "stay", columns, 0, speed))

@@ -6,10 +6,17 @@ See docs/replication-models.md, Bounds. Bounds are in the time units of
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from ioopt.models.program import Program
-from ioopt.models.replication.static import Cycles, StaticInstance, reduce
+from ioopt.models.program import Number, Program
+from ioopt.models.replication.static import (
+    Cycles,
+    Moves,
+    StaticInstance,
+    read_pairs,
+    reduce,
+)
 from ioopt.problems.replication import ReplicationProblem
 
 
@@ -153,3 +160,174 @@ def partition_model(
             f"all_{w}", [(at, 1) for at in place[w]], counts[weight], counts[weight]
         )
     return program
+
+
+class NodeCut:
+    """Bound the batch time by what the files that a node shares cost that node.
+
+    ``program`` chooses the tasks T_k of one node and, for each file l, whether the node
+    fetches it (r_l), touches it (b_l: it fetches or reads it), and is the only one to
+    touch it (a_l). A file with b_l - a_l = 1 is shared, and ``price[l]`` is the least
+    that it costs each node that touches it. The cut of a node is the sum of the prices
+    of its shared files. The program minimises it, minus ``multipliers[k]`` for each
+    task of class k, both in units divided by ``SCALE``.
+
+    The bound holds for every plan with loads of at most *upper* units. Proof: (a) Let p
+    nodes touch a shared file and m >= 1 of them fetch it; each of the others receives a
+    copy, which takes ``near`` from two nodes, so beyond one fetch all nodes together
+    spend (m - 1) far + 2 (p - m) near >= 2 (p - 1) price >= p price, and the sum of all
+    loads is at least ``total`` plus the cuts of all nodes. (b) Each task runs on one
+    node, so the cuts of all nodes are the sum of their objectives plus the multipliers
+    of all tasks, whatever these are. (c) Every node satisfies the rows, hence each
+    objective is at least the minimum of the program, and the largest load is at least
+    the mean one.
+
+    Held files are free, all nodes have the largest speed, and disks have room for
+    everything. Plans in rounds are covered too: if each node keeps its first copy of
+    every file, no load grows.
+    """
+
+    SCALE = 100
+
+    def __init__(
+        self, instance: StaticInstance, upper: int, replication: bool = True
+    ) -> None:
+        self.instance = instance
+        self.program = Program("node_cut")
+        free = held_files(instance)
+        self._files = [file for file in range(instance.num_files) if file not in free]
+        self.price = [0] * instance.num_files
+        for file in self._files:
+            self.price[file] = instance.far[file] // 2
+            if replication:
+                self.price[file] = min(self.price[file], instance.near[file])
+        self.total = int(area(instance) * instance.num_nodes)
+        self.multipliers = [0] * len(instance.classes)
+        self._tasks: list[int] = []
+        for k, group in enumerate(instance.classes):
+            self._tasks.append(self.program.whole(f"T_{k}", 0, group.count))
+        self._alone: dict[int, int] = {}
+        self._fetched: dict[int, int] = {}
+        self._touched: dict[int, int] = {}
+        for file in self._files:
+            self._add_file(file, replication)
+        self._limit_loads(upper, replication)
+        self._target_row = len(self.program.rows)
+        self.program.add("target", ())
+
+    def _add_file(self, file: int, replication: bool) -> None:
+        """Add the variables of *file*, and say what they mean for its readers."""
+        program = self.program
+        alone = self._alone[file] = program.binary(f"a_{file}")
+        fetched = self._fetched[file] = program.binary(f"r_{file}")
+        touched = self._touched[file] = program.binary(f"b_{file}")
+        program.add(f"alone_{file}", [(alone, 1), (fetched, -1)], most=0)
+        program.add(f"fetched_{file}", [(fetched, 1), (touched, -1)], most=0)
+        if not replication:
+            program.add(f"no_copy_{file}", [(touched, 1), (fetched, -1)], most=0)
+        for k in self.instance.readers[file]:
+            tasks = self._tasks[k]
+            count = self.instance.classes[k].count
+            program.add(f"all_{k}_{file}", [(alone, count), (tasks, -1)], most=0)
+            program.add(f"some_{k}_{file}", [(tasks, 1), (touched, -count)], most=0)
+
+    def _limit_loads(self, upper: int, replication: bool) -> None:
+        """Limit the load of the node to *upper*, and that of the others together.
+
+        A file that the node touches without fetching it is received, which another node
+        sends. A shared file that the node fetched is received or fetched by another.
+        """
+        far = self.instance.far
+        near = self.instance.near if replication else far
+        size: Counter[int] = Counter()
+        for tasks, work in zip(self._tasks, self.instance.least_work, strict=True):
+            size[tasks] = work
+        received: Counter[int] = Counter()
+        shared: Counter[int] = Counter()
+        for file in self._files:
+            size[self._fetched[file]] = far[file]
+            received[self._touched[file]] = near[file]
+            received[self._fetched[file]] = -near[file]
+            least = min(far[file], near[file])
+            shared[self._fetched[file]] = least
+            shared[self._alone[file]] = -least
+        own = size.copy()
+        own.update(received)
+        self.program.add("node", list(own.items()), most=upper)
+        others = shared.copy()
+        others.update(received)
+        others.subtract(size)
+        most = (self.instance.num_nodes - 1) * upper - self.total
+        self.program.add("others", list(others.items()), most=most)
+
+    def least_load(self, objective: int) -> int:
+        """Return the bound, in units, if no node has an objective below *objective*."""
+        scaled = self.instance.num_nodes * objective + self._sum_of_multipliers()
+        mean = Fraction(scaled, self.SCALE) + self.total
+        return math.ceil(mean / self.instance.num_nodes)
+
+    def ask(self, cut: float) -> int:
+        """Let the program look for a node whose objective is at most that of nodes with
+        cuts of *cut* units on average; return this objective.
+        """
+        mean = Fraction(self._sum_of_multipliers(), self.instance.num_nodes)
+        most = math.floor(self.SCALE * Fraction(cut) - mean)
+        self.program.objective.clear()
+        for file in self._files:
+            price = self.SCALE * self.price[file]
+            self.program.objective[self._touched[file]] = price
+            self.program.objective[self._alone[file]] = -price
+        for tasks, multiplier in zip(self._tasks, self.multipliers, strict=True):
+            self.program.objective[tasks] = -multiplier
+        terms = list(self.program.objective.items())
+        self.program.add("target", terms, most=most)
+        self.program.rows[self._target_row] = self.program.rows.pop()
+        return most
+
+    def _sum_of_multipliers(self) -> int:
+        """Return the sum of the multipliers of all tasks."""
+        groups = zip(self.multipliers, self.instance.classes, strict=True)
+        return sum(multiplier * group.count for multiplier, group in groups)
+
+    def cuts(self, moves: Moves) -> list[int]:
+        """Return the cut of each node of a plan, in units."""
+        touching = read_pairs(self.instance, moves.assign) | set(moves.remote)
+        nodes = Counter(file for file, _ in touching)
+        found = [0] * self.instance.num_nodes
+        for file, node in touching:
+            if nodes[file] > 1:
+                found[node] += self.price[file]
+        return found
+
+    def even_out(self, moves: Moves) -> None:
+        """Choose the multipliers so that all nodes of a plan have about the same
+        objective.
+
+        A node whose cut is above the mean gets the difference from its tasks.
+        """
+        cuts = self.cuts(moves)
+        mean = sum(cuts) / len(cuts)
+        tasks = Counter(moves.assign)
+        wanted = [0.0] * len(self.multipliers)
+        for task, node in enumerate(moves.assign):
+            wanted[self.instance.class_of[task]] += (cuts[node] - mean) / tasks[node]
+        for k, group in enumerate(self.instance.classes):
+            self.multipliers[k] = round(self.SCALE * wanted[k] / group.count)
+
+    def avoid(
+        self, values: Mapping[int, Number] | Sequence[Number], cut: float
+    ) -> None:
+        """Change the multipliers so that the node in *values* gets a larger objective.
+
+        This is a step of the subgradient method, half of the way to an average cut of
+        *cut* units.
+        """
+        nodes = self.instance.num_nodes
+        slopes = []
+        for tasks, group in zip(self._tasks, self.instance.classes, strict=True):
+            slopes.append(group.count - nodes * round(values[tasks]))
+        reached = nodes * self.program.value(values) + self._sum_of_multipliers()
+        missing = self.SCALE * nodes * cut - reached
+        step = 0.5 * missing / max(1, sum(slope * slope for slope in slopes))
+        for k, slope in enumerate(slopes):
+            self.multipliers[k] += round(step * slope)

@@ -12,8 +12,38 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
+from typing import TypeVar
 
 from ioopt.problems.replication import LinkModel, Node, ReplicationProblem
+
+BoundT = TypeVar("BoundT", bound="WorkflowBound")
+
+_kept: dict[tuple[type["WorkflowBound"], LinkModel | None], "WorkflowBound"] = {}
+"""Bounds of the problem that was bounded last, by their class and link model."""
+
+
+def keep(bound: BoundT) -> BoundT:
+    """Return *bound*, and keep it for :func:`bounds_of` instead of those of other
+    problems.
+    """
+    if any(other.problem is not bound.problem for other in _kept.copy().values()):
+        _kept.clear()
+    _kept[type(bound), bound.link_model] = bound
+    return bound
+
+
+def bounds_of(
+    kind: type[BoundT], problem: ReplicationProblem, link: LinkModel | None = None
+) -> BoundT:
+    """Return the bounds of *problem* of the class *kind*; they are computed once for
+    all solvers and replays of a problem.
+
+    *link* replaces the instance's own model of the remote link.
+    """
+    bound = _kept.get((kind, link))
+    if isinstance(bound, kind) and bound.problem is problem:
+        return bound
+    return keep(kind(problem, link))
 
 
 @dataclass(frozen=True)
@@ -251,7 +281,7 @@ def makespan_bound_seconds(
     """Return the makespan bound of :class:`WorkflowBound` in seconds; batches are
     allowed.
     """
-    return WorkflowBound(problem, link).seconds
+    return bounds_of(WorkflowBound, problem, link).seconds
 
 
 Share = tuple[float, float]
@@ -355,7 +385,7 @@ class TransferBound(WorkflowBound):
         """Return, for each task, the earliest start if transfers between nodes took no
         time.
         """
-        return WorkflowBound(self.problem).earliest_start
+        return bounds_of(WorkflowBound, self.problem).earliest_start
 
     @cached_property
     def _classes(self) -> list[Node]:

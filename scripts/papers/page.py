@@ -23,7 +23,7 @@ TITLES = {
     "zhang": "Zhang et al.: gang scheduling with file locality",
     "lee": "Lee et al.: flexible gang scheduling",
 }
-PACKAGES = ("ioopt", "ortools", "pulp", "numba", "numpy")
+PACKAGES = ("ioopt", "ortools", "pulp", "numpy")
 HEAD = f"""# What of the papers is reproduced
 
 Written by `python scripts/reproduce.py all`. A claim is judged under the paper's text,

@@ -38,10 +38,11 @@ from papers.claims import (
     verdict,
 )
 
+from ioopt.compiled.library import maker
 from ioopt.decisions.gang.state import Timing
 from ioopt.generate.gang.generate import LOADS_SECONDS, BluePacificLike, make_table
 from ioopt.plot.curves import plot_sweep
-from ioopt.sim.gang.compiled import run
+from ioopt.sim.gang.simulate import GangSimulation
 from ioopt.solvers.gang.policy import (
     ADAPTIVE_IOGS,
     GS,
@@ -107,7 +108,8 @@ def simulated(
     )
     workload = make_table(settings, seed)
     timing = Timing.of(settings.machine)
-    trajectory = run(workload.gangs(), timing, POLICIES[policy].rules)
+    run = GangSimulation(workload.gangs(), timing, POLICIES[policy], make=maker())
+    trajectory = run.run()
     start = np.array(trajectory.start)
     finish = np.array(trajectory.finish)
     found = {

@@ -18,12 +18,26 @@ from ctext.translate import translate
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGET = ROOT / "ioopt" / "compiled" / "kernels.c"
+EXACT = "ioopt.solvers.replication.exact."
 SEARCH = "ioopt.solvers.replication.search."
+GANG = "ioopt.sim.gang."
 LABORATORY = "ioopt.measure.perturbation_kernel:"
 ENTRIES = (
-    "ioopt.solvers.replication.exact.enumeration_kernel:search",
+    "ioopt.sim.replication.kernel:begin_or_advance",
+    "ioopt.sim.replication.kernel:replay",
+    EXACT + "enumeration_kernel:search",
+    EXACT + "queue_kernel:search",
     SEARCH + "anneal_kernel:run",
+    SEARCH + "line_kernel:anneal",
+    SEARCH + "line_kernel:score",
+    SEARCH + "line_kernel:score_line",
     "ioopt.measure.io_kernel:serve",
+    GANG + "clock:simulate",
+    GANG + "phases:clean",
+    GANG + "phases:migrate",
+    GANG + "phases:compact",
+    GANG + "phases:schedule",
+    GANG + "phases:fill",
     LABORATORY + "workpile",
     LABORATORY + "barrier",
     LABORATORY + "msg",

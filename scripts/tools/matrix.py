@@ -47,7 +47,6 @@ def lowest() -> list[str]:
     extras = PROJECT["optional-dependencies"]
     lines = [
         *PROJECT["dependencies"],
-        *extras["fast"],
         *extras["plot"],
         *extras["serve"],
     ]

@@ -19,7 +19,6 @@ from urllib.request import Request, urlopen
 
 from ioopt.cli.main import main as ioopt
 from ioopt.compiled import library
-from ioopt.compiled.choice import KERNELS
 
 ANSWERS = (
     ("cycle3", "--solver", "minmin"),
@@ -60,8 +59,6 @@ def main() -> int:
     """Solve and check one instance of each family; return 1 if anything fails."""
     failed = []
     os.chdir(tempfile.mkdtemp())
-    if find_spec("numba"):
-        KERNELS["queues"].compile()
     why = library.why_plain()
     if ("--plain" in sys.argv) != ("no C compiler" in why):
         failed.append(f"kernels: {why or 'compiled'}")

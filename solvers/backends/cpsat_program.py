@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import BackendFailureError, BackendMissingError
@@ -32,19 +35,61 @@ CP-SAT itself does not say why it ended.
 """
 
 
+CP_MODEL = "ortools.sat.python.cp_model"
+
+
 def load_cp_model() -> Any:
     """Import and return ``ortools.sat.python.cp_model``.
 
     Raise BackendMissingError if OR-Tools is not installed.
     """
     try:
-        from ortools.sat.python import cp_model
+        known = "pandas" in sys.modules or CP_MODEL in sys.modules
+        # Another thread could meet the stand-in for pandas.
+        if known or threading.active_count() > 1:
+            return import_module(CP_MODEL)
+        return _import_without_pandas()
     except ImportError as error:
         raise BackendMissingError(
             f"backend CP-SAT needs the package ortools ({error}); pip install "
             "'ortools>=9.12,<9.16'"
         ) from None
-    return cp_model
+
+
+class LaterPandas(ModuleType):
+    """A stand-in for the module pandas, which it imports on first use.
+
+    While ``cp_model`` is imported, ``Index`` and ``Series`` are placeholders, because
+    ``cp_model`` names them in annotations.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("pandas")
+        self.__dict__.update(Index=object, Series=object)
+
+    def forget_placeholders(self) -> None:
+        """Let ``Index`` and ``Series`` be those of pandas from now on."""
+        del self.__dict__["Index"]
+        del self.__dict__["Series"]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of pandas."""
+        return getattr(import_module("pandas"), name)
+
+
+def _import_without_pandas() -> ModuleType:
+    """Import ``cp_model`` while a stand-in takes the place of pandas.
+
+    Importing pandas takes longer than all the rest of CP-SAT, and ``cp_model`` uses it
+    only for series of variables, which ioopt does not make.
+    """
+    later = LaterPandas()
+    sys.modules["pandas"] = later
+    try:
+        return import_module(CP_MODEL)
+    finally:
+        del sys.modules["pandas"]
+        later.forget_placeholders()
 
 
 def solve_by_cpsat(

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from ioopt.models.replication.workflow_bound import TransferBound
+from ioopt.models.replication.workflow_bound import TransferBound, bounds_of
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status
@@ -142,7 +142,7 @@ class Relaxation:
 
     def __init__(self, problem: ReplicationProblem, upper: float) -> None:
         self.problem = problem
-        self.bounds = TransferBound(problem)
+        self.bounds = bounds_of(TransferBound, problem)
         self.model: CpModel = load_cp_model().CpModel()
         network = problem.network
         self.remote = exact(network.remote_bytes_per_second)

@@ -16,7 +16,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from ioopt.decisions.gang.rules import Number, Weight
+from ioopt.decisions.gang.rules import Weight
 from ioopt.decisions.gang.state import State, state_of, value_of, weights
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.gang.assignment import AssignmentModel
@@ -60,12 +60,12 @@ def urgent_rows_first(state: State, kind: Weight) -> State:
     one with the lowest old index comes first.
     """
     levels = len(state.rows)
-    urgency: list[Number] = [0] * levels
+    urgency: list[float] = [0] * levels
     heavy = weights(kind, state.jobs, state.clock)
     for weight, job, columns, span in zip(
         heavy, state.jobs, state.columns, state.spans
     ):
-        speed: Number = 1
+        speed: float = 1
         if columns != job.files:
             speed = job.local / job.remote
         share = weight * speed / span.bit_count()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ioopt.decisions.gang.state import State
 from ioopt.models.gang.question import Question
 from ioopt.problems.gang import mask_of, nodes_of
-from ioopt.sim.gang.phases import choose_nodes
+from ioopt.sim.gang.nodes import choose_nodes
 
 Placed = dict[int, tuple[int, int]]
 """For each option that is taken, the mask of its columns and the mask of its rows."""
@@ -176,12 +176,13 @@ def with_columns(question: Question, spans: Mapping[int, int]) -> Placed:
     rows = _rows(question, placed)
     chosen = [0]
     layers = [0] * (question.levels + 1)
+    every = (1 << question.nodes) - 1
     for o in _largest_first(question, spans):
         row = spans[o].bit_length() - 1
         size = question.options[o].size
-        columns = tightest_run((1 << question.nodes) - 1 & ~rows[row], size)
+        columns = tightest_run(every & ~rows[row], size)
         if columns is None:
-            choose_nodes(rows, row, question.nodes, size, layers, chosen, 0)
+            choose_nodes(rows, row, [every], size, layers, chosen, 0)
             columns = chosen[0]
         rows[row] |= columns
         placed[o] = (columns, spans[o])

@@ -28,7 +28,7 @@ class Settings(Record):
 
     ``recompute=boundary`` delays updates of the matrix to slice boundaries (rule 2).
     ``engine`` and ``arithmetic`` choose how the simulator computes (``auto``: compiled
-    code for long runs). ``history`` says whether the schedule lists every change of the
+    code where it can). ``history`` says whether the schedule lists every change of the
     matrix. On a gang-matrix, ``phase`` runs one phase alone.
     """
 

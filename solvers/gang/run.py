@@ -1,9 +1,9 @@
 """Run a gang policy as a solver: simulate a workload, or decide on a snapshot."""
 
-from ioopt.compiled.choice import use_machine_code
-from ioopt.decisions.gang.rules import HDF
+from ioopt.compiled.library import maker, why_plain
+from ioopt.compiled.memory import Maker, Plain
 from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of, state_of
-from ioopt.errors import OutOfTime, UsageError
+from ioopt.errors import BackendMissingError, OutOfTime, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.gang import (
     GangMatrixPlan,
@@ -15,7 +15,14 @@ from ioopt.problems.gang import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
-from ioopt.sim.gang.simulate import GangSimulation, History, simulation_of
+from ioopt.sim.gang.simulate import (
+    MAX_LEVELS,
+    GangSimulation,
+    History,
+    in_place,
+    largest_number,
+    simulation_of,
+)
 from ioopt.sim.pace import Pace
 from ioopt.solvers.gang.policy import GS, Policy, Settings
 
@@ -82,10 +89,12 @@ def simulate_policy(
     settings: Settings,
     deadline: Deadline | None = None,
 ) -> Simulation:
-    """Simulate a workload with the engine of *settings*; ``auto`` takes the faster one.
+    """Simulate a workload with the engine of *settings*.
 
-    Raise UsageError if the compiled engine is asked for something that it cannot do,
-    and OutOfTime at the *deadline*.
+    ``auto`` takes compiled code where it can run the simulation, and plain Python
+    otherwise. Raise UsageError if the compiled engine is asked for something that it
+    cannot do, BackendMissingError if nothing was compiled, and OutOfTime at the
+    *deadline*.
     """
     deadline = deadline or Deadline(None)
     deadline = deadline.with_overtime(SECONDS_PER_JOB * len(problem.jobs))
@@ -93,22 +102,19 @@ def simulate_policy(
     obstacle = _obstacle(policy, timing, settings)
     if settings.engine == "compiled" and obstacle:
         raise UsageError(f"engine=compiled cannot be used: {obstacle}; use engine=auto")
-    seconds = PLAIN_SECONDS_PER_JOB * len(problem.jobs)
     record = _records_history(problem, settings)
-    compiled = settings.engine == "compiled"
-    if settings.engine == "auto" and not obstacle and not record:
-        compiled = use_machine_code("gangs", deadline, seconds)
-    pace = Pace(deadline, seconds, policy is GS)
     gangs = gangs_of(problem, settings.arithmetic)
-    if compiled:
-        from ioopt.sim.gang.compiled import run
-
-        assert policy.rules is not None
-        return simulation_of(problem, run(gangs, timing, policy.rules, pace), None)
+    make: Maker = Plain()
+    if settings.engine != "python" and not obstacle and not record:
+        make = maker(largest_number(gangs, timing))
+    if settings.engine == "compiled" and why_plain():
+        raise BackendMissingError(f"engine=compiled cannot be used: {why_plain()}")
+    seconds = PLAIN_SECONDS_PER_JOB * len(problem.jobs) / make.times
+    pace = Pace(deadline, seconds, policy is GS)
     history = None
     if record:
         history = History([problem.jobs[k].id for k in problem.fcfs])
-    engine = GangSimulation(gangs, timing, policy, history)
+    engine = GangSimulation(gangs, timing, policy, history, make)
     return simulation_of(problem, engine.run(pace), history)
 
 
@@ -124,14 +130,14 @@ def _records_history(problem: GangProblem, settings: Settings) -> bool:
 
 def _obstacle(policy: GangPolicy, timing: Timing, settings: Settings) -> str | None:
     """Return why the compiled engine cannot run *policy*; None if it can."""
-    if policy.rules is None or policy.rules.weight == HDF:
+    if not in_place(policy):
         return f"{policy.name} has no compiled form"
     if settings.arithmetic == "exact":
         return "arithmetic=exact needs the Python engine"
     if settings.history == "yes":
         return "only the Python engine records the history of the matrix"
-    if timing.levels > 62:
-        return "the matrix has more than 62 rows"
+    if timing.levels > MAX_LEVELS:
+        return f"the matrix has more than {MAX_LEVELS} rows"
     return None
 
 

@@ -38,7 +38,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
         outcome = exact_workflow.searched(problem, request)
         chosen = "link-aware (nodes stage several files at a time)"
     else:
-        few = exact_workflow.Settings(replays=exact_workflow.LIMITS.plain_replays)
+        few = exact_workflow.Settings(replays=exact_workflow.LIMITS.tiny_replays)
         outcome = exact_workflow.solve(problem, replace(request, settings=few))
         chosen = f"exact-workflow ({tasks} tasks: small enough to enumerate)"
     return replace(outcome, notes=(f"auto chose {chosen}", *outcome.notes))

@@ -4,7 +4,7 @@ trends on small workloads.
 
 import pytest
 from batch_io_traces import by_hand
-from conftest import C_ENGINES
+from conftest import ENGINES
 from papers import zhou
 from papers.claims import HOLDS, NOT, PARTLY, TIE
 
@@ -49,7 +49,7 @@ def test_a_claim_stands_under_each_reading_and_workload() -> None:
     assert zhou.pairs(runs, zhou.WAIT, ["cons-fcfs"], ["base-line"], ["3"])[1] == TIE
 
 
-@pytest.mark.parametrize("engine", C_ENGINES)
+@pytest.mark.parametrize("engine", ENGINES)
 def test_figure_7(engine: str) -> None:
     """A and B, 4 B/s each of 10, transfer 8 and 40 B; C and D, 4 B/s, 8 B, ask
     for more than is left.

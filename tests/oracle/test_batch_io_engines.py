@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from conftest import C_ENGINES, needs_kernels
+from conftest import ENGINES, needs_kernels
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,7 +43,7 @@ def times(result: ioopt.Result) -> list[float]:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-@pytest.mark.parametrize("engine", C_ENGINES)
+@pytest.mark.parametrize("engine", ENGINES)
 def test_engines_agree(name: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In an open loop, which the slow reference does not know."""
     monkeypatch.setattr(

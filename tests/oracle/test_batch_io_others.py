@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from batsim_stand_in import resources
-from conftest import C_ENGINES, ROOT, shared_root
+from conftest import ENGINES, ROOT, shared_root
 
 import ioopt
 from ioopt.formats.batsim.workload import read_batsim
@@ -44,7 +44,7 @@ last 11: the file ends while 32 jobs still wait or run."""
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="no schedules of other simulators here")
-@pytest.mark.parametrize("engine", C_ENGINES)
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("schedule", "options", "expected"), CASES)
 def test_starts_and_machines(
     schedule: str,

@@ -5,11 +5,17 @@ literal reference on cells.
 from fractions import Fraction
 
 import pytest
+from conftest import both_makers, needs_kernels
 from gang_reference import Reference, RefJob
 from gang_tools import POLICIES, random_workload
 
 import ioopt
+from ioopt.compiled import library
+from ioopt.decisions.gang.state import Timing
+from ioopt.generate.gang.generate import Lublin, make_table
 from ioopt.problems.gang import GangProblem
+from ioopt.registry.policies import gang_policy
+from ioopt.sim.gang.simulate import GangSimulation
 from ioopt.units import exact
 
 SOLVERS = (*POLICIES, "guarded-iogs")
@@ -39,9 +45,10 @@ def reference(
     return jobs, run
 
 
-def compare(seed: int, policy: str, recompute: str = "event", *, compiled: bool) -> int:
-    """Hold all engines to the reference on one workload; the
-    number of jobs compared.
+def compare(seed: int, policy: str, recompute: str = "event") -> int:
+    """Hold all engines to the reference on one workload; the number of jobs compared.
+
+    The compiled engine takes part where kernels were compiled.
     """
     problem = random_workload(seed)
     jobs, run = reference(problem, policy, recompute)
@@ -58,7 +65,7 @@ def compare(seed: int, policy: str, recompute: str = "event", *, compiled: bool)
     plain = ioopt.solve(problem, policy, settings={**common, "engine": "python"})
     finish = [job["finish_seconds"] for job in (plain.schedule or {})["jobs"]]
     assert finish == pytest.approx([float(job.finished or 0) for job in jobs], abs=1e-6)
-    if compiled:
+    if library.loaded() is not None:
         twin = ioopt.solve(problem, policy, settings={**common, "engine": "compiled"})
         assert [
             job["finish_seconds"] for job in (twin.schedule or {})["jobs"]
@@ -71,23 +78,30 @@ def compare(seed: int, policy: str, recompute: str = "event", *, compiled: bool)
     return len(jobs)
 
 
-@pytest.mark.parametrize(
-    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)]
-)
 @pytest.mark.parametrize("policy", SOLVERS)
-def test_first_workloads(policy: str, compiled: bool) -> None:
-    assert sum(compare(seed, policy, compiled=compiled) for seed in range(60)) > 300
+def test_first_workloads(policy: str) -> None:
+    assert sum(compare(seed, policy) for seed in range(60)) > 300
 
 
-@pytest.mark.parametrize(
-    "compiled", [False, pytest.param(True, marks=pytest.mark.slow)]
-)
 @pytest.mark.parametrize("policy", SOLVERS)
-def test_updates_at_boundaries(policy: str, compiled: bool) -> None:
-    assert (
-        sum(compare(seed, policy, "boundary", compiled=compiled) for seed in range(25))
-        > 100
+def test_updates_at_boundaries(policy: str) -> None:
+    assert sum(compare(seed, policy, "boundary") for seed in range(25)) > 100
+
+
+@pytest.mark.parametrize("solver", [*SOLVERS, "index-iogs"])
+@pytest.mark.parametrize("nodes", [56, 57, 320])
+def test_engines_agree_where_a_set_of_nodes_is_one_word_and_more(
+    solver: str, nodes: int
+) -> None:
+    """Compiled, a set of nodes has a word for every 56 nodes."""
+    settings = Lublin(jobs=100, nodes=nodes, levels=3)
+    gangs = make_table(settings, seed=nodes).gangs()
+    timing = Timing.of(settings.machine)
+    policy = gang_policy(solver, {})
+    plain, machine = (
+        GangSimulation(gangs, timing, policy, make=make).run() for make in both_makers()
     )
+    assert plain == machine and max(plain.finish) > 0
 
 
 INDEX_SETTINGS: tuple[dict[str, object], ...] = (
@@ -99,6 +113,7 @@ INDEX_SETTINGS: tuple[dict[str, object], ...] = (
 
 
 @pytest.mark.slow
+@needs_kernels
 @pytest.mark.parametrize("chosen", INDEX_SETTINGS, ids=str)
 @pytest.mark.parametrize("recompute", ["event", "boundary"])
 def test_index_engines_agree(chosen: dict[str, object], recompute: str) -> None:
@@ -124,5 +139,5 @@ def test_index_engines_agree(chosen: dict[str, object], recompute: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", SOLVERS)
 def test_thousand_workloads(policy: str) -> None:
-    compared = sum(compare(seed, policy, compiled=True) for seed in range(60, 1000))
+    compared = sum(compare(seed, policy) for seed in range(60, 1000))
     assert compared > 5000

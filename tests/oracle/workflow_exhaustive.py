@@ -108,7 +108,7 @@ def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
     if not all(problem.hosts):
         return None
     for policy in POLICIES:
-        search = QueueSearch(problem, policy, float("inf"), fast=False)
+        search = QueueSearch(problem, policy, float("inf"))
         while not search.run(40):
             pass
         expected = float(least_makespan(instance, (policy,)))
@@ -165,19 +165,18 @@ def astray(instance: dict[str, Any], policy: Any) -> tuple[int, list[str]]:
     tasks = len(problem.tasks)
     ends: dict[tuple[tuple[int, ...], ...], float] = {}
 
-    def note(inst: Any, plan: Any, st: Any, tree: Any) -> None:
-        rows = (plan.entry[at : at + tasks] for at in range(0, len(plan.entry), tasks))
-        queues = tuple(
-            tuple(takewhile(lambda k: k >= 0, map(int, row))) for row in rows
-        )
+    def note(w: Any, tree: Any) -> None:
+        entries = [place.entry for place in w.places]
+        rows = (entries[at : at + tasks] for at in range(0, len(entries), tasks))
+        queues = tuple(tuple(takewhile(lambda k: k >= 0, row)) for row in rows)
         assert queues not in ends, "queues are met once"
-        ends[queues] = float(st.clock[1])
+        ends[queues] = w.run.last_end
 
     with (
         patch.object(queue_kernel, "worth", lambda tree, bound: True),
         patch.object(queue_kernel, "leaf", note),
     ):
-        assert QueueSearch(problem, policy, float("inf"), fast=False).run(10**9)
+        assert QueueSearch(problem, policy, float("inf"), "python").run(10**9)
     wrong = [
         f"{queues}: {seconds}, replayed {true}"
         for queues, seconds in ends.items()

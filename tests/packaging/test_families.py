@@ -35,7 +35,6 @@ FILES_OF_FAMILIES = {
     "ioopt/cli/imports/__init__.py",  # commands named after what they make
     "ioopt/cli/imports/logs.py",
     "ioopt/cli/imports/workflows.py",
-    "ioopt/compiled/choice.py",  # the table of kernels, a row a kernel
 }
 LOOKUPS = {
     "__import__",

@@ -93,6 +93,11 @@ def bits(a: int, b: int) -> int:
     return (a << 3 | b & 255) ^ (a >> 2) ^ ~b
 
 
+def counted(a: int, b: int) -> int:
+    wide = a << 57
+    return 100 * wide.bit_count() + (~a & b).bit_count()
+
+
 def parts(a: float) -> int:
     return int(a) * LARGE + math.floor(a) - math.ceil(a) + abs(int(a))
 
@@ -114,7 +119,7 @@ def test_numbers_are_those_of_python(tmp_path):
     """``-7 // 2`` is -4 and ``-7 % 2`` is 1 in Python, -3 and -1 in C."""
     names = (
         *("floors", "real_floor", "real_mod", "mixed", "powers", "bits", "parts"),
-        *("logic", "digits", "plain_ulp"),
+        *("logic", "digits", "plain_ulp", "counted"),
     )
     python, c = made(tmp_path, NUMBERS, *names)
     assert c.text_floors(-7, 2) == -4 * 1000 + 1 == python.floors(-7, 2)
@@ -131,6 +136,7 @@ def test_numbers_are_those_of_python(tmp_path):
         for name, given in (
             ("floors", whole),
             ("bits", whole),
+            ("counted", whole),
             ("logic", [number // 10 for number in whole]),
             ("real_floor", real),
             ("real_mod", real),
@@ -146,10 +152,6 @@ def test_numbers_are_those_of_python(tmp_path):
 
 
 LOOPS = """
-def apart(function):
-    return function
-
-
 def turns(a: int, b: int) -> int:
     total = 0
     for k in range(a, b, 3):
@@ -171,7 +173,6 @@ def pair(a: int, b: int) -> tuple[int, float]:
     return a, b / 2
 
 
-@apart
 def swapped(a: int, b: int = 5) -> float:
     first, second = pair(a, b=b)
     first = third = 2
@@ -406,6 +407,11 @@ def test_numbers_that_c_cannot_hold_are_refused(tmp_path):
         make.ints([1 << 63])
     with pytest.raises(OverflowError, match=r"World\.most: 9223372036854775808 is too"):
         make.table(text.World, most=1 << 63, **given)
+    with pytest.raises(OverflowError, match=r"Job\.state: 1\.5 is too large"):
+        make.records(text.Job, 2, state=[1, 1.5])
+    for one in (make, Plain()):
+        with pytest.raises(ValueError, match=r"Job\.state: not 2 values"):
+            one.records(text.Job, 2, state=[1])
     with pytest.raises(OverflowError, match=r"Job\.state: 128 is too large"):
         make.records(text.Job, 2, state=[127, 128])
     frozen = np.arange(3)
@@ -546,6 +552,8 @@ def f(w: World, a: int, x: float) -> int:
         ("for k in (1, 2):\n        pass", "a Tuple has no translation"),
         ("return sum(w.jobs)", "sum is no function of the text"),
         ("w.jobs.append(w.best)", "methods have no translation"),
+        ("return a.bit_length()", "methods have no translation"),
+        ("return int(x.bit_count())", "a float where a int is wanted"),
         ("raise ValueError", "a Raise has no translation"),
         ("try:\n        pass\n    finally:\n        pass", "a Try has no translation"),
         ("return [1][0]", "a List has no translation"),

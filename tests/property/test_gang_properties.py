@@ -3,6 +3,7 @@ phases on random states.
 """
 
 import pytest
+from conftest import both_makers
 from gang_tools import POLICIES, compiled_phase, random_matrix, random_workload
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,16 +68,16 @@ def _same(plain: State, twin: State) -> None:
     assert plain.tasks_moved == twin.tasks_moved
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_compiled_phases_do_what_the_phases_do(policy: str) -> None:
     """Phase after phase on 150 random matrices of one and two words."""
     chosen, moved, admitted = POLICIES[policy], 0, 0
+    _, machine = both_makers()
     for seed in range(150):
         state = state_of(random_matrix(seed))
         for name in phases_of(chosen.rules):
             after = chosen.update(state, name)
-            _same(after, compiled_phase(state, name, chosen.rules))
+            _same(after, compiled_phase(state, name, chosen.rules, machine))
             moved += after.tasks_moved - state.tasks_moved
             admitted += len(after.admitted)
             state = after._replace(admitted=(), moved=(), tasks_moved=0)

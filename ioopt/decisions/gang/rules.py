@@ -1,11 +1,12 @@
 """Define the rules in which the gang policies differ (rules 11 to 15 of
 docs/rules/gang.md), and the weight of a job.
+
+Times are floats. In exact arithmetic fractions take their place: the code is the same.
 """
 
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NamedTuple
-
-Number = float | Fraction
+from typing import Literal, NamedTuple, cast
 
 UNLIMITED = 1 << 62
 """A number of tasks or slots that is never reached; it means that there is no limit."""
@@ -36,7 +37,8 @@ end would outweigh all others.
 """
 
 
-class RuleNumbers(NamedTuple):
+@dataclass(slots=True)
+class RuleNumbers:
     """The rules of a policy applied to one machine, as numbers for the kernels.
 
     ``limit`` is the number of home slots that a remote start may fill (the guard).
@@ -50,8 +52,8 @@ class RuleNumbers(NamedTuple):
     free_queue: bool
     age: float
     limit: int
-    patience: Number
-    quantum: Number
+    patience: float
+    quantum: float
     slots: int
 
 
@@ -84,13 +86,13 @@ class Rules(NamedTuple):
     break_even: bool = False
     pack_ratio: Fraction = Fraction(0)
 
-    def numbers(self, nodes: int, levels: int, quantum: Number) -> RuleNumbers:
+    def numbers(self, nodes: int, levels: int, quantum: float) -> RuleNumbers:
         """Return the rules for a matrix of *nodes* x *levels* slots and time slices of
         *quantum* seconds.
         """
-        patience: Number = self.patience
-        if not isinstance(quantum, Fraction):
-            patience = float(self.patience)
+        patience = float(self.patience)
+        if isinstance(quantum, Fraction):
+            patience = cast(float, self.patience)
         slots = 0
         if self.break_even:
             slots = nodes * levels
@@ -118,8 +120,8 @@ def guard_slots(share: Fraction, nodes: int, levels: int) -> int:
 
 
 def weight_of(
-    weight: int, local: Number, attained: Number, need: Number, quantum: Number
-) -> Number:
+    weight: int, local: float, attained: float, need: float, quantum: float
+) -> float:
     """Return the weight of a job as docs/gang.md defines it.
 
     Its unit is 1/s^2 for LAS and HDF; for ONE it is the number 1. *weight* names the

@@ -1,19 +1,19 @@
 """Define the state of a gang scheduler: its jobs, the Ousterhout matrix and the queue.
 
 Sets of nodes and of rows are Python integers used as bitmasks: bit k stands for node or
-row k. Numbers are floats or, in exact arithmetic, Fractions; the code is the same for
-both.
+row k. Times are floats. In exact arithmetic fractions take their place: the code is the
+same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol, cast
 
 from ioopt.decisions.gang.rules import (
     UNLIMITED,
     WEIGHTS,
-    Number,
     Rules,
     Weight,
     weight_of,
@@ -38,9 +38,9 @@ class Gang(NamedTuple):
     key: int
     size: int
     files: int
-    local: Number
-    remote: Number
-    arrival: Number = 0.0
+    local: float
+    remote: float
+    arrival: float = 0.0
 
 
 class Clock(NamedTuple):
@@ -52,11 +52,11 @@ class Clock(NamedTuple):
     present speed. ``migration`` is the time that a migration costs a job.
     """
 
-    now: Number
-    quantum: Number
-    attained: Sequence[Number] | Mapping[int, Number]
-    need: Sequence[Number] | Mapping[int, Number]
-    migration: Number = 0.0
+    now: float
+    quantum: float
+    attained: Sequence[float] | Mapping[int, float]
+    need: Sequence[float] | Mapping[int, float]
+    migration: float = 0.0
 
 
 class State(NamedTuple):
@@ -110,7 +110,8 @@ class GangPolicy(Protocol):
         ...
 
 
-class Timing(NamedTuple):
+@dataclass(slots=True)
+class Timing:
     """The shape of the matrix and the times of the machine, all as floats or all as
     Fractions.
 
@@ -121,10 +122,10 @@ class Timing(NamedTuple):
 
     nodes: int
     levels: int
-    quantum: Number
-    migration: Number
+    quantum: float
+    migration: float
     budget: int
-    tolerance: Number
+    tolerance: float
     at_boundary: bool = False
 
     @classmethod
@@ -154,9 +155,9 @@ def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
     the list.
     """
     number = _number_of(arithmetic)
-    times: Sequence[tuple[Number, Number]] = problem.times
+    times = problem.times
     if arithmetic == "exact":
-        times = problem.exact_times
+        times = cast(tuple[tuple[float, float], ...], problem.exact_times)
     gangs = []
     for key, k in enumerate(problem.fcfs):
         job = problem.jobs[k]
@@ -167,10 +168,10 @@ def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:
     return gangs
 
 
-def _number_of(arithmetic: str) -> Callable[[float], Number]:
+def _number_of(arithmetic: str) -> Callable[[float], float]:
     """Return the function that converts a float to a number of the *arithmetic*."""
     if arithmetic == "exact":
-        return exact
+        return cast(Callable[[float], float], exact)
     return float
 
 
@@ -224,7 +225,7 @@ def state_of(problem: GangMatrixProblem) -> State:
     )
 
 
-def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
+def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[float]:
     """Return the weights of *jobs* as docs/gang.md defines them ("The mathematics")."""
     code = WEIGHTS[kind]
     attained = clock.attained
@@ -235,24 +236,24 @@ def weights(kind: Weight, jobs: Iterable[Gang], clock: Clock) -> list[Number]:
     ]
 
 
-def move_speed(clock: Clock) -> Number:
+def move_speed(clock: Clock) -> float:
     """Return the speed of a job that migrates in this update: 1 - C/(2T), with C for
     the time of a migration and T for the quantum.
     """
     return 1 - clock.migration / (2 * clock.quantum)
 
 
-def value_of(state: State, kind: Weight) -> Number:
+def value_of(state: State, kind: Weight) -> float:
     """Return the value of the matrix in *state*, which follows an update: the sum over
     its jobs of weight times speed times number of rows.
     """
-    total: Number = 0
+    total: float = 0
     heavy = weights(kind, state.jobs, state.clock)
     for weight, job, columns, span in zip(
         heavy, state.jobs, state.columns, state.spans
     ):
         if columns != job.files:
-            speed: Number = job.local / job.remote
+            speed: float = job.local / job.remote
         else:
             if job.key in state.moved:
                 speed = move_speed(state.clock)

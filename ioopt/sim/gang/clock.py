@@ -1,134 +1,141 @@
-"""Advance the clock of a time-sliced machine, and change the machine's board in place
-(rules 1 to 5).
+"""Advance the clock of a time-sliced machine, and change its matrix in place (rules 1
+to 5).
 
-Plain Python and machine code run the same code. At time t the row floor(t/T) mod M
-runs, where T is the quantum and M the number of rows (rule 1). Arrivals and departures
-within the tolerance are one event (rule 3). Departures come first; they cost nothing
-(rule 5). Arrivals follow, and then one update of the matrix.
+The code runs in plain Python and compiled. At time t the row floor(t/T) mod M runs,
+where T is the quantum and M the number of rows (rule 1). Arrivals and departures within
+the tolerance are one event (rule 3). Departures come first; they cost nothing (rule 5).
+Arrivals follow, and then one update of the matrix.
 """
 
 import math
 
-from ioopt.decisions.gang.rules import Number, RuleNumbers
+from ioopt.decisions.gang.rules import UNWEIGHTED, RuleNumbers
 from ioopt.decisions.gang.state import Timing
-from ioopt.sim.gang import board as at
-from ioopt.sim.gang.board import Board, Jobs
-from ioopt.sim.gang.nodes import drop, in_row, num_rows
-from ioopt.sim.gang.phases import clean, compact, fill, migrate, schedule, take_out
+from ioopt.sim.gang.matrix import Matrix
+from ioopt.sim.gang.phases import (
+    clean,
+    compact,
+    drop,
+    fill,
+    migrate,
+    schedule,
+    take_out,
+)
 
 NEVER = 1 << 60
 """A number of cycles that no run reaches."""
 
 
-def simulate(
-    board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers, steps: int
-) -> None:
+def simulate(matrix: Matrix, timing: Timing, rules: RuleNumbers, steps: int) -> None:
     """Make at most *steps* steps of the event loop; update the matrix at every
     event.
     """
-    tally = board.tally
-    while steps > 0 and tally[at.DONE] < len(jobs.size):
-        steps = advance(board, jobs, timing, steps)
-        if tally[at.DUE]:
-            update(board, jobs, timing, rules)
+    total = len(matrix.jobs)
+    while steps > 0 and matrix.num_done < total:
+        steps = advance(matrix, timing, steps)
+        if matrix.update_due:
+            update(matrix, timing, rules)
 
 
-def update(board: Board, jobs: Jobs, timing: Timing, rules: RuleNumbers) -> None:
+def update(matrix: Matrix, timing: Timing, rules: RuleNumbers) -> None:
     """Update the matrix: remove finished jobs, run the phases, and charge the time of
     migrations.
     """
-    open_update(board, jobs, timing)
-    now = board.clock[at.NOW]
-    clean(board, jobs, rules, now)
+    open_update(matrix, timing, rules)
+    clean(matrix, rules)
     if rules.migrate:
-        migrate(board, jobs, rules, now)
-    compact(board, jobs, rules, now)
-    schedule(board, jobs, rules, now)
-    fill(board, jobs, rules, now)
-    close_update(board, jobs, timing)
+        migrate(matrix, rules)
+    compact(matrix, rules)
+    schedule(matrix, rules)
+    fill(matrix, rules)
+    close_update(matrix, timing)
 
 
-def open_update(board: Board, jobs: Jobs, timing: Timing) -> None:
+def open_update(matrix: Matrix, timing: Timing, rules: RuleNumbers) -> None:
     """Remove finished jobs from the matrix; in a new time slice, renew the migration
     budget.
     """
-    tally = board.tally
-    for j in board.gone[: tally[at.GONE]]:
-        take_out(board, jobs, j)
-        drop(board.run, tally[at.RUNNING], j)
-        tally[at.RUNNING] -= 1
-    tally[at.LEFT] = tally[at.GONE]
-    tally[at.GONE] = 0
-    tally[at.MOVED] = 0
-    tally[at.STARTED] = tally[at.RUNNING]
-    if tally[at.BUDGET_SLICE] != tally[at.SLICE]:
-        tally[at.BUDGET_SLICE] = tally[at.SLICE]
-        tally[at.BUDGET] = timing.budget
+    for k in range(matrix.num_gone):
+        j = matrix.gone[k]
+        take_out(matrix, j)
+        drop(matrix.running, matrix.num_running, j)
+        if rules.weight != UNWEIGHTED:
+            drop(matrix.order, matrix.num_running, j)
+        matrix.num_running -= 1
+    matrix.num_left = matrix.num_gone
+    matrix.num_gone = 0
+    matrix.num_moved = 0
+    matrix.num_before = matrix.num_running
+    if matrix.budget_slice != matrix.slice_number:
+        matrix.budget_slice = matrix.slice_number
+        matrix.tasks_left = timing.budget
 
 
-def close_update(board: Board, jobs: Jobs, timing: Timing) -> None:
+def close_update(matrix: Matrix, timing: Timing) -> None:
     """Set the remaining times of the jobs that migrated or started in an update."""
-    tally = board.tally
-    now = board.clock[at.NOW]
-    for j in board.moved[: tally[at.MOVED]]:
+    for k in range(matrix.num_moved):
+        job = matrix.jobs[matrix.moved[k]]
         # The fraction of work left does not change (rule 7).
-        left = jobs.need[j] * jobs.at_files[j] / jobs.remote[j]
-        jobs.need[j] = timing.migration + left
-    for j in board.run[tally[at.STARTED] : tally[at.RUNNING]]:
-        jobs.start[j] = max(now, jobs.arrival[j])
-        if jobs.local[j]:
-            jobs.need[j] = jobs.at_files[j]
+        left = job.need * job.at_files / job.remote
+        job.need = timing.migration + left
+    for k in range(matrix.num_before, matrix.num_running):
+        job = matrix.jobs[matrix.running[k]]
+        job.start = max(matrix.now, job.arrival)
+        if job.local:
+            job.need = job.at_files
         else:
-            jobs.need[j] = jobs.remote[j]
-    tally[at.UPDATES] += 1
-    tally[at.DUE] = 0
+            job.need = job.remote
+    matrix.updates += 1
+    matrix.update_due = False
 
 
-def advance(board: Board, jobs: Jobs, timing: Timing, steps: int) -> int:
+def advance(matrix: Matrix, timing: Timing, steps: int) -> int:
     """Advance the clock until an update is due or *steps* steps are made; return the
     number of steps left.
     """
-    tally = board.tally
-    clock = board.clock
-    arrival = jobs.arrival
+    jobs = matrix.jobs
     quantum = timing.quantum
     tolerance = timing.tolerance
-    total = len(jobs.size)
-    now = clock[at.NOW]
-    index = tally[at.SLICE]
-    arrived = tally[at.TAIL]
+    total = len(jobs)
+    now = matrix.now
+    index = matrix.slice_number
+    arrived = matrix.queue_tail
     due = False
-    while steps > 0 and not due and tally[at.DONE] < total:
+    while steps > 0 and not due and matrix.num_done < total:
         steps -= 1
-        following: Number = arrival[arrived] if arrived < total else math.inf
-        if tally[at.RUNNING] > 0:
+        following = jobs[arrived].arrival if arrived < total else math.inf
+        if matrix.num_running > 0:
             if now == index * quantum:
-                index += skip_cycles(board, jobs, timing, following - now)
+                index += skip_cycles(matrix, timing, following - now)
                 now = index * quantum
-        elif tally[at.HEAD] == arrived and now + tolerance < following < math.inf:
+        elif (
+            matrix.queue_head == arrived
+            and now + tolerance < following
+            and following < math.inf
+        ):
             jump = slice_of(following, timing)
             if jump > index:
                 index = jump
                 now = index * quantum
         if following > now + tolerance:
-            until = run_row(board, jobs, timing, now, index, following)
-            clock[at.SLOT_SECONDS] += tally[at.SLOTS] * (until - now)
+            until = run_row(matrix, timing, now, index, following)
+            matrix.slot_seconds += matrix.slots * (until - now)
             now = until
             if until == (index + 1) * quantum:
                 index += 1
         fresh = arrived
-        while arrived < total and arrival[arrived] <= now + tolerance:
+        while arrived < total and jobs[arrived].arrival <= now + tolerance:
             arrived += 1
         held = timing.at_boundary and now != index * quantum
-        due = not held and (tally[at.GONE] > 0 or fresh != arrived)
-    clock[at.NOW] = now
-    tally[at.SLICE] = index
-    tally[at.TAIL] = arrived
-    tally[at.DUE] = int(due)
+        due = not held and (matrix.num_gone > 0 or fresh != arrived)
+    matrix.now = now
+    matrix.slice_number = index
+    matrix.queue_tail = arrived
+    matrix.update_due = due
     return steps
 
 
-def slice_of(instant: Number, timing: Timing) -> int:
+def slice_of(instant: float, timing: Timing) -> int:
     """Return the number of the time slice that contains *instant*; a boundary belongs
     to the later slice.
     """
@@ -138,11 +145,13 @@ def slice_of(instant: Number, timing: Timing) -> int:
     return index
 
 
-def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
+def skip_cycles(matrix: Matrix, timing: Timing, gap: float) -> int:
     """Skip whole cycles in which no event occurs; return the number of slices skipped.
 
     A cycle gives every row one slice. *gap* is the time in seconds to the next arrival.
     """
+    jobs = matrix.jobs
+    running = matrix.running
     quantum = timing.quantum
     cycle = timing.levels * quantum
     cycles = NEVER
@@ -150,23 +159,23 @@ def skip_cycles(board: Board, jobs: Jobs, timing: Timing, gap: Number) -> int:
         if gap < 3 * cycle:
             return 0
         cycles = math.floor(gap / cycle) - 1
-    running = board.run[: board.tally[at.RUNNING]]
-    for j in running:
-        replicas = num_rows(jobs.span[j])
-        cycles = min(cycles, math.floor(jobs.need[j] / (replicas * quantum)) - 1)
+    for k in range(matrix.num_running):
+        job = jobs[running[k]]
+        cycles = min(cycles, math.floor(job.need / (job.rows * quantum)) - 1)
         if cycles < 1:
             return 0
-    for j in running:
-        passed = (cycles * num_rows(jobs.span[j])) * quantum
-        jobs.need[j] -= passed
-        jobs.attained[j] += passed
-    board.clock[at.SLOT_SECONDS] += board.tally[at.SLOTS] * (cycles * cycle)
+    for k in range(matrix.num_running):
+        job = jobs[running[k]]
+        passed = (cycles * job.rows) * quantum
+        job.need -= passed
+        job.attained += passed
+    matrix.slot_seconds += matrix.slots * (cycles * cycle)
     return cycles * timing.levels
 
 
 def run_row(
-    board: Board, jobs: Jobs, timing: Timing, now: Number, index: int, following: Number
-) -> Number:
+    matrix: Matrix, timing: Timing, now: float, index: int, following: float
+) -> float:
     """Run the row of slice *index* from *now* to the next instant at which something
     can change.
 
@@ -174,38 +183,50 @@ def run_row(
     put into ``gone`` (rule 4). With ``at_boundary`` jobs may end inside the slice, but
     the matrix changes only at the end of the slice (rule 2).
     """
-    tally = board.tally
-    need = jobs.need
+    jobs = matrix.jobs
+    group = matrix.group
+    at_boundary = timing.at_boundary
     tolerance = timing.tolerance
     end = (index + 1) * timing.quantum
-    until: Number = end
-    running = board.run[: tally[at.RUNNING]]
-    active = board.group[
-        : in_row(running, jobs.span, index % timing.levels, board.group)
-    ]
-    if not timing.at_boundary:
+    until = end
+    active = in_row(matrix, index % timing.levels)
+    if not at_boundary:
         if following < until - tolerance:
             until = following
-        first: Number = math.inf
-        for j in active:
-            if need[j] < first:
-                first = need[j]
+        first = math.inf
+        for k in range(active):
+            first = min(first, jobs[group[k]].need)
         if now + first < until - tolerance:
             until = now + first
     passed = until - now
-    for j in active:
-        if timing.at_boundary and need[j] <= 0:
+    for k in range(active):
+        j = group[k]
+        job = jobs[j]
+        if at_boundary and job.need <= 0:
             continue
-        jobs.attained[j] += passed
-        remaining = need[j] - passed
+        job.attained += passed
+        remaining = job.need - passed
         if remaining <= tolerance:
-            if timing.at_boundary:
-                jobs.finish[j] = min(now + need[j], end)
-            else:
-                jobs.finish[j] = until
+            job.finish = until
+            if at_boundary:
+                job.finish = min(now + job.need, end)
             remaining = 0
-            board.gone[tally[at.GONE]] = j
-            tally[at.GONE] += 1
-            tally[at.DONE] += 1
-        need[j] = remaining
+            matrix.gone[matrix.num_gone] = j
+            matrix.num_gone += 1
+            matrix.num_done += 1
+        job.need = remaining
     return until
+
+
+def in_row(matrix: Matrix, row: int) -> int:
+    """Collect in the group the running jobs that *row* holds; return their number."""
+    jobs = matrix.jobs
+    running = matrix.running
+    group = matrix.group
+    num = 0
+    for k in range(matrix.num_running):
+        j = running[k]
+        if jobs[j].span >> row & 1:
+            group[num] = j
+            num += 1
+    return num

@@ -1,8 +1,8 @@
 """Run the phases of a matrix update (Section 3.1 of Zhang et al., rules 11 to 15), in
-place on a board.
+place on a matrix.
 
-Plain Python and machine code run the same code. Ties between rows, nodes and jobs go to
-the lowest index. The choices in which policies differ are in
+The code runs in plain Python and compiled. Ties between rows, nodes and jobs go to the
+lowest index. The choices in which policies differ are in
 :class:`~ioopt.decisions.gang.rules.Rules`.
 """
 
@@ -12,38 +12,18 @@ from ioopt.decisions.gang.rules import (
     FILE_NODES,
     UNLIMITED,
     UNWEIGHTED,
-    Number,
     RuleNumbers,
     weight_of,
 )
-from ioopt.sim.gang.board import (
-    BUDGET,
-    HEAD,
-    MOVED,
-    RUNNING,
-    SLOTS,
-    TAIL,
-    TASKS,
-    Board,
-    Jobs,
-)
+from ioopt.sim.gang.matrix import Job, Matrix
 from ioopt.sim.gang.nodes import (
-    Sets,
     add,
-    add_where_free,
     assign,
-    clear,
-    copy_rows,
+    choose_nodes,
     equal,
-    find_layers,
-    first_free_but_own,
-    first_to_fit,
     is_free,
     num_outside,
-    num_rows,
     remove,
-    sort_keys,
-    take_lowest,
 )
 
 NO_ROOM = -1
@@ -52,48 +32,89 @@ REFUSED = -2
 """Stands in place of a row number if the guard refuses the job."""
 
 
-def take_out(board: Board, jobs: Jobs, j: int) -> None:
+def take_out(matrix: Matrix, j: int) -> None:
     """Remove job *j* from its home row."""
-    remove(board.homes, jobs.home[j], jobs.columns, j)
-    board.population[jobs.home[j]] -= jobs.size[j]
+    job = matrix.jobs[j]
+    remove(matrix.homes, job.home, matrix.columns, j, matrix.words)
+    matrix.population[job.home] -= job.size
 
 
-def put(board: Board, jobs: Jobs, j: int, row: int) -> None:
+def put(matrix: Matrix, j: int, row: int) -> None:
     """Put job *j* into *row*, which becomes its home row; its columns stay the same."""
-    add(board.homes, row, jobs.columns, j)
-    board.population[row] += jobs.size[j]
-    jobs.home[j] = row
-    jobs.span[j] = 1 << row
+    job = matrix.jobs[j]
+    add(matrix.homes, row, matrix.columns, j, matrix.words)
+    matrix.population[row] += job.size
+    job.home = row
+    job.span = 1 << row
+    job.rows = 1
 
 
-def use_files(jobs: Jobs, j: int) -> None:
+def use_files(matrix: Matrix, j: int) -> None:
     """Make the file nodes of job *j* its columns, so that it is local."""
-    assign(jobs.columns, j, jobs.files)
-    jobs.local[j] = True
+    assign(matrix.columns, j, matrix.files, matrix.words)
+    matrix.jobs[j].local = True
 
 
-def clean(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+def drop(keys: list[int], count: int, j: int) -> None:
+    """Remove *j* from the first *count* of the *keys*; keys behind it move up."""
+    at = 0
+    while keys[at] != j:
+        at += 1
+    for k in range(at, count - 1):
+        keys[k] = keys[k + 1]
+
+
+def clean(matrix: Matrix, rules: RuleNumbers) -> None:
     """CleanMatrix (rule 11): remove all replicas, so that each job stays only in its
     home row.
     """
-    for j in board.run[: board.tally[RUNNING]]:
-        jobs.span[j] = 1 << jobs.home[j]
+    jobs = matrix.jobs
+    running = matrix.running
+    for k in range(matrix.num_running):
+        job = jobs[running[k]]
+        job.span = 1 << job.home
+        job.rows = 1
 
 
-def sort_by_worth(board: Board, jobs: Jobs, rules: RuleNumbers, num: int) -> None:
-    """Sort the first *num* jobs of the group by weight times speed, largest first."""
-    worth = board.worth
-    for j in board.group[:num]:
-        local = jobs.at_files[j]
-        remote = jobs.remote[j]
-        weight = weight_of(
-            rules.weight, local, jobs.attained[j], jobs.need[j], rules.quantum
-        )
-        worth[j] = weight if jobs.local[j] else weight * local / remote
-    sort_keys(board.group, num, worth, True)
+def worth_of(job: Job, rules: RuleNumbers) -> float:
+    """Return the weight of *job* times its speed."""
+    weight = weight_of(
+        rules.weight, job.at_files, job.attained, job.need, rules.quantum
+    )
+    if job.local:
+        return weight
+    return weight * job.at_files / job.remote
 
 
-def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+def sort_by_worth(
+    matrix: Matrix, rules: RuleNumbers, keys: list[int], num: int
+) -> None:
+    """Sort the first *num* of the *keys* by the worth of the jobs, largest first; of
+    equals, the one that started first.
+
+    The order changes little between two updates, so keys are moved one by one.
+    """
+    jobs = matrix.jobs
+    for k in range(num):
+        job = jobs[keys[k]]
+        job.worth = worth_of(job, rules)
+    for k in range(1, num):
+        j = keys[k]
+        job = jobs[j]
+        worth = job.worth
+        at = k
+        while at > 0:
+            other = jobs[keys[at - 1]]
+            if other.worth > worth:
+                break
+            if other.worth == worth and other.rank < job.rank:
+                break
+            keys[at] = keys[at - 1]
+            at -= 1
+        keys[at] = j
+
+
+def migrate(matrix: Matrix, rules: RuleNumbers) -> None:
     """MigrateMatrix (rule 12): move remote jobs to their file nodes, in a row where
     these are free.
 
@@ -101,262 +122,414 @@ def migrate(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
     budget of migrating tasks is skipped as a whole. Passes over the jobs repeat until
     one changes nothing.
     """
-    tally = board.tally
-    group = board.group
+    if matrix.tasks_left <= 0:
+        return
+    jobs = matrix.jobs
+    group = matrix.group
+    keys = matrix.running
+    if rules.weight != UNWEIGHTED:
+        keys = matrix.order
     num = 0
-    for j in board.run[: tally[RUNNING]]:
-        if not jobs.local[j] and not jobs.packed[j]:
+    for k in range(matrix.num_running):
+        j = keys[k]
+        job = jobs[j]
+        if not job.local and not job.packed:
             group[num] = j
             num += 1
     if rules.weight != UNWEIGHTED and num > 1:
-        sort_by_worth(board, jobs, rules, num)
+        sort_by_worth(matrix, rules, group, num)
     changed = num > 0
     while changed:
         changed = False
-        for j in group[:num]:
-            if jobs.local[j]:
-                continue
-            cost = num_outside(jobs.files, jobs.columns, j)
-            if cost > tally[BUDGET]:
-                continue
-            row = first_free_but_own(
-                board.homes, jobs.files, j, jobs.columns, jobs.home[j]
-            )
-            if row >= 0:
-                take_out(board, jobs, j)
-                use_files(jobs, j)
-                put(board, jobs, j, row)
-                tally[BUDGET] -= cost
-                tally[TASKS] += cost
-                board.moved[tally[MOVED]] = j
-                tally[MOVED] += 1
+        for k in range(num):
+            j = group[k]
+            if not jobs[j].local and move_to_files(matrix, j):
                 changed = True
 
 
-def compact(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+def move_to_files(matrix: Matrix, j: int) -> bool:
+    """Move the remote job *j* to its file nodes; return False if it must stay."""
+    cost = num_outside(matrix.files, matrix.columns, j, matrix.words)
+    if cost > matrix.tasks_left:
+        return False
+    row = row_to_move_to(matrix, j)
+    if row < 0:
+        return False
+    take_out(matrix, j)
+    use_files(matrix, j)
+    put(matrix, j, row)
+    matrix.tasks_left -= cost
+    matrix.tasks_moved += cost
+    matrix.moved[matrix.num_moved] = j
+    matrix.num_moved += 1
+    return True
+
+
+def row_to_move_to(matrix: Matrix, j: int) -> int:
+    """Return the first row in which all file nodes of job *j* are free; -1 if there is
+    none.
+
+    In its home row the job's own columns count as free.
+    """
+    homes = matrix.homes
+    files = matrix.files
+    columns = matrix.columns
+    words = matrix.words
+    job = matrix.jobs[j]
+    home = job.home
+    if words == 1:
+        wanted = files[j]
+        for row in range(len(homes)):
+            taken = homes[row]
+            if row == home:
+                taken &= ~columns[j]
+            if taken & wanted == 0:
+                return row
+        return -1
+    room = matrix.nodes - job.size
+    for row in range(matrix.levels):
+        if row == home:
+            taken = 0
+            for w in range(words):
+                others = homes[row * words + w] & ~columns[j * words + w]
+                taken |= others & files[j * words + w]
+            if taken == 0:
+                return row
+        elif matrix.population[row] <= room and is_free(homes, row, files, j, words):
+            return row
+    return -1
+
+
+def compact(matrix: Matrix, rules: RuleNumbers) -> None:
     """CompactMatrix (rule 13): move jobs from sparse rows to fuller ones; their columns
     stay the same.
     """
-    while move_one(board, jobs):
+    while move_one(matrix):
         pass
 
 
-def move_one(board: Board, jobs: Jobs) -> bool:
+def move_one(matrix: Matrix) -> bool:
     """Make the first feasible move of CompactMatrix; return False if there is none."""
-    population = board.population
-    ascending = board.ascending
-    descending = board.descending
-    running = board.run[: board.tally[RUNNING]]
-    for row in range(board.levels):
-        ascending[row] = row
-        descending[row] = row
-    sort_keys(ascending, board.levels, population, False)
-    sort_keys(descending, board.levels, population, True)
-    for source in ascending:
+    population = matrix.population
+    sort_rows(matrix.ascending, population, 1)
+    sort_rows(matrix.descending, population, -1)
+    for source in matrix.ascending:
         if population[source] == 0:
             continue
-        for target in descending:
+        num = -1
+        for target in matrix.descending:
             if population[target] < population[source]:
                 break
-            if target == source or population[target] == board.nodes:
+            if target == source or population[target] == matrix.nodes:
                 continue
-            j = first_to_fit(
-                running, jobs.home, source, jobs.columns, board.homes, target
-            )
+            if num < 0:
+                num = jobs_at_home(matrix, source)
+            j = first_to_fit(matrix, num, target)
             if j >= 0:
-                take_out(board, jobs, j)
-                put(board, jobs, j, target)
+                take_out(matrix, j)
+                put(matrix, j, target)
                 return True
     return False
 
 
-def file_row(board: Board, jobs: Jobs, j: int) -> int:
+def sort_rows(rows: list[int], population: list[int], sign: int) -> None:
+    """Sort *rows* by *sign* times their *population*; of equals, the lowest row first.
+
+    The order changes little between two calls, so rows are moved one by one.
+    """
+    for k in range(1, len(rows)):
+        row = rows[k]
+        key = sign * population[row]
+        at = k
+        while at > 0:
+            other = rows[at - 1]
+            rank = sign * population[other]
+            if rank < key or (rank == key and other < row):
+                break
+            rows[at] = other
+            at -= 1
+        rows[at] = row
+
+
+def jobs_at_home(matrix: Matrix, row: int) -> int:
+    """Collect in the group the running jobs whose home is *row*; return their
+    number.
+    """
+    jobs = matrix.jobs
+    running = matrix.running
+    group = matrix.group
+    num = 0
+    for k in range(matrix.num_running):
+        j = running[k]
+        if jobs[j].home == row:
+            group[num] = j
+            num += 1
+    return num
+
+
+def first_to_fit(matrix: Matrix, num: int, row: int) -> int:
+    """Return the first of *num* jobs of the group whose columns are free in *row*; -1
+    if there is none.
+    """
+    homes = matrix.homes
+    columns = matrix.columns
+    group = matrix.group
+    words = matrix.words
+    if words == 1:
+        taken = homes[row]
+        for k in range(num):
+            j = group[k]
+            if taken & columns[j] == 0:
+                return j
+        return -1
+    room = matrix.nodes - matrix.population[row]
+    for k in range(num):
+        j = group[k]
+        if matrix.jobs[j].size <= room and is_free(homes, row, columns, j, words):
+            return j
+    return -1
+
+
+def file_row(matrix: Matrix, j: int) -> int:
     """Return the row in which IOGS starts job *j*; -1 if there is none.
 
     Of the rows in which all file nodes of the job are free, take the row with the
     fewest free nodes.
     """
+    population = matrix.population
+    room = matrix.nodes - matrix.jobs[j].size
     best = -1
     fullest = -1
-    for row in range(board.levels):
-        taken = board.population[row]
-        fitting = fullest < taken <= board.nodes - jobs.size[j]
-        if fitting and is_free(board.homes, row, jobs.files, j):
+    for row in range(matrix.levels):
+        taken = population[row]
+        if fullest < taken <= room and is_free(
+            matrix.homes, row, matrix.files, j, matrix.words
+        ):
             best = row
             fullest = taken
     return best
 
 
-def best_fit_row(board: Board, size: int) -> int:
+def best_fit_row(matrix: Matrix, size: int) -> int:
     """Return the row in which GS starts a job of *size* tasks; -1 if there is none.
 
     Of the rows with at least *size* free nodes, take the row with the fewest free
     nodes.
     """
+    population = matrix.population
+    room = matrix.nodes - size
     best = -1
     fullest = -1
-    for row in range(board.levels):
-        if fullest < board.population[row] <= board.nodes - size:
+    for row in range(matrix.levels):
+        taken = population[row]
+        if fullest < taken <= room:
             best = row
-            fullest = board.population[row]
+            fullest = taken
     return best
 
 
-def choose_nodes(
-    rows: Sets, row: int, nodes: int, size: int, layers: Sets, columns: Sets, j: int
-) -> None:
-    """Choose the columns of job *j*: *size* of the nodes that are free in *row*.
-
-    The nodes that are free in most other rows come first; of equals, the lowest.
-    """
-    find_layers(rows, row, nodes, layers)
-    clear(columns, j)
-    for k in range(len(rows), -1, -1):
-        size -= take_lowest(layers, k, columns, j, size)
-        if size == 0:
-            break
-
-
-def rows_free(board: Board, sets: Sets, j: int) -> int:
+def rows_free(matrix: Matrix, sets: list[int], j: int) -> int:
     """Count the rows that hold none of the nodes of set *j*."""
     count = 0
-    for row in range(board.levels):
-        if is_free(board.homes, row, sets, j):
+    for row in range(matrix.levels):
+        if is_free(matrix.homes, row, sets, j, matrix.words):
             count += 1
     return count
 
 
-def place(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number, j: int) -> int:
+def refused(matrix: Matrix, rules: RuleNumbers, job: Job) -> bool:
+    """Return whether the guard refuses that *job* starts remote now."""
+    occupied = job.size
+    for taken in matrix.population:
+        occupied += taken
+    if occupied <= rules.limit:
+        return False
+    if occupied * job.remote <= rules.slots * job.at_files:
+        return False
+    waited = matrix.now - job.arrival
+    return waited < rules.patience * (job.remote - job.at_files)
+
+
+def place(matrix: Matrix, rules: RuleNumbers, j: int) -> int:
     """Choose the columns of job *j*; return the row in which it can start (rule 14).
 
     Return NO_ROOM or REFUSED, which are negative, if it cannot start. A packed job is
     placed in the row that gives it the most run time.
     """
+    job = matrix.jobs[j]
     row = NO_ROOM
     if rules.place != BEST_FIT:
-        row = file_row(board, jobs, j)
-    packed = jobs.packed[j]
-    if rules.place == FILE_NODES or (row >= 0 and not packed):
+        row = file_row(matrix, j)
+    if rules.place == FILE_NODES or (row >= 0 and not job.packed):
         if row >= 0:
-            use_files(jobs, j)
+            use_files(matrix, j)
         return row
-    other = best_fit_row(board, jobs.size[j])
+    other = best_fit_row(matrix, job.size)
     if other < 0:
         return NO_ROOM
-    if rules.place == ADAPTIVE and not packed:
-        occupied = jobs.size[j]
-        for taken in board.population:
-            occupied += taken
-        near = jobs.at_files[j]
-        far = jobs.remote[j]
-        crowded = occupied > rules.limit and occupied * far > rules.slots * near
-        if crowded and now - jobs.arrival[j] < rules.patience * (far - near):
-            return REFUSED
-    size = jobs.size[j]
-    choose_nodes(board.homes, other, board.nodes, size, board.layers, jobs.columns, j)
-    jobs.local[j] = equal(jobs.columns, jobs.files, j)
+    if rules.place == ADAPTIVE and not job.packed and refused(matrix, rules, job):
+        return REFUSED
+    choose_nodes(
+        matrix.homes,
+        other,
+        matrix.every,
+        job.size,
+        matrix.layers,
+        matrix.columns,
+        j,
+    )
+    job.local = equal(matrix.columns, matrix.files, j, matrix.words)
     if row >= 0:
-        at_files = rows_free(board, jobs.files, j)
-        elsewhere = rows_free(board, jobs.columns, j)
-        if at_files * jobs.remote[j] >= elsewhere * jobs.at_files[j]:
-            use_files(jobs, j)
+        at_files = rows_free(matrix, matrix.files, j)
+        elsewhere = rows_free(matrix, matrix.columns, j)
+        if at_files * job.remote >= elsewhere * job.at_files:
+            use_files(matrix, j)
             return row
     return other
 
 
-def passes(jobs: Jobs, rules: RuleNumbers, now: Number, j: int, row: int) -> bool:
+def passes(matrix: Matrix, rules: RuleNumbers, j: int, row: int) -> bool:
     """Return whether later jobs may start before job *j*, which cannot start.
 
     If ``rules.free_queue``, they may until *j* has waited longer than ``rules.age``.
     Otherwise they may only if the guard refused *j*.
     """
     if rules.free_queue:
-        return rules.age <= 0 or now - jobs.arrival[j] <= rules.age
+        return rules.age <= 0 or matrix.now - matrix.jobs[j].arrival <= rules.age
     return row == REFUSED and rules.patience < UNLIMITED
 
 
-def schedule(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+def schedule(matrix: Matrix, rules: RuleNumbers) -> None:
     """Schedule (rule 14): start jobs in FCFS order.
 
     Stop at the first job that can neither start nor be passed over.
     """
-    queue = board.queue
-    tally = board.tally
-    at = tally[HEAD]
+    queue = matrix.queue
+    at = matrix.queue_head
     kept = at
-    while at < tally[TAIL]:
+    while at < matrix.queue_tail:
         j = queue[at]
-        row = place(board, jobs, rules, now, j)
+        row = place(matrix, rules, j)
         if row >= 0:
-            put(board, jobs, j, row)
-            board.run[tally[RUNNING]] = j
-            tally[RUNNING] += 1
-        elif passes(jobs, rules, now, j, row):
+            put(matrix, j, row)
+            begin(matrix, j)
+        elif passes(matrix, rules, j, row):
             queue[kept] = j
             kept += 1
         else:
             break
         at += 1
-    while kept > tally[HEAD]:  # jobs passed over move up behind each other
+    while kept > matrix.queue_head:  # jobs passed over move up behind each other
         kept -= 1
         at -= 1
         queue[at] = queue[kept]
-    tally[HEAD] = at
+    matrix.queue_head = at
 
 
-def fill(board: Board, jobs: Jobs, rules: RuleNumbers, now: Number) -> None:
+def begin(matrix: Matrix, j: int) -> None:
+    """Add job *j* to the running jobs, of which it is the last that started."""
+    matrix.running[matrix.num_running] = j
+    matrix.order[matrix.num_running] = j
+    matrix.num_running += 1
+    matrix.jobs[j].rank = matrix.num_started
+    matrix.num_started += 1
+
+
+def fill(matrix: Matrix, rules: RuleNumbers) -> None:
     """FillMatrix (rule 15): add replicas of jobs in the free cells of other rows."""
-    copy_rows(board.homes, board.filled)
-    add_replicas(board, jobs, rules)
-    slots = 0
-    for j in board.run[: board.tally[RUNNING]]:
-        slots += jobs.size[j] * num_rows(jobs.span[j])
-    board.tally[SLOTS] = slots
+    for k in range(len(matrix.homes)):
+        matrix.filled[k] = matrix.homes[k]
+    matrix.slots = 0
+    for row in range(matrix.levels):
+        matrix.slots += matrix.population[row]
+        matrix.room[row] = matrix.nodes - matrix.population[row]
+    add_replicas(matrix, rules)
 
 
-def add_replicas(board: Board, jobs: Jobs, rules: RuleNumbers) -> None:
+def add_replicas(matrix: Matrix, rules: RuleNumbers) -> None:
     """Fill the free cells with replicas of the running jobs.
 
     With weights, the heaviest job gets all possible replicas first. Without weights,
     the jobs get one replica each in turn. A replica goes to the first row where the
     job's columns are free.
     """
-    running = board.run[: board.tally[RUNNING]]
-    group = board.group
-    local = jobs.local
-    filled = board.filled
-    columns = jobs.columns
-    span = jobs.span
-    turns = 1
-    if rules.local_first:
-        turns = 2
-    for turn in range(turns):
-        num = 0
-        for j in running:
-            if not rules.local_first or local[j] == (turn == 0):
-                group[num] = j
-                num += 1
-        if rules.weight == UNWEIGHTED:
-            add_in_turns(board, jobs, num)
-            continue
-        sort_by_worth(board, jobs, rules, num)
-        for j in group[:num]:
-            row = add_where_free(filled, columns, j)
-            while row >= 0:
-                span[j] |= 1 << row
-                row = add_where_free(filled, columns, j)
+    weighted = rules.weight != UNWEIGHTED
+    keys = matrix.running
+    if weighted:
+        keys = matrix.order
+        sort_by_worth(matrix, rules, keys, matrix.num_running)
+    if not rules.local_first:
+        add_in_turns(matrix, keys, weighted, True, True)
+        return
+    add_in_turns(matrix, keys, weighted, True, False)
+    add_in_turns(matrix, keys, weighted, False, True)
 
 
-def add_in_turns(board: Board, jobs: Jobs, num: int) -> None:
-    """Add replicas of the first *num* jobs of the group, one for each job in turn,
-    until no replica fits.
+def add_in_turns(
+    matrix: Matrix, keys: list[int], at_once: bool, local: bool, remote: bool
+) -> None:
+    """Add replicas of the running jobs, of which *keys* is the order, until none fits.
+
+    The *local* jobs take part, the *remote* ones, or both. Each job gets one replica in
+    turn, or all its replicas *at_once*. Rows only get fuller, so that a job for which a
+    row was too full need not try it again.
     """
+    jobs = matrix.jobs
+    group = matrix.group
+    num = 0
+    for k in range(matrix.num_running):
+        j = keys[k]
+        job = jobs[j]
+        if (job.local and local) or (not job.local and remote):
+            job.next_row = 0
+            group[num] = j
+            num += 1
     while num > 0:
         found = 0
-        for j in board.group[:num]:
-            row = add_where_free(board.filled, jobs.columns, j)
-            if row >= 0:
-                jobs.span[j] |= 1 << row
-                board.group[found] = j
+        for k in range(num):
+            j = group[k]
+            added = add_replica(matrix, j)
+            while added and at_once:
+                added = add_replica(matrix, j)
+            if added:
+                group[found] = j
                 found += 1
         num = found
+
+
+def add_replica(matrix: Matrix, j: int) -> bool:
+    """Add a replica of job *j* to the next row in which its columns are free; return
+    False if there is none.
+    """
+    job = matrix.jobs[j]
+    row = next_free_row(matrix, j, job)
+    if row < 0:
+        return False
+    job.span |= 1 << row
+    job.rows += 1
+    job.next_row = row + 1
+    matrix.slots += job.size
+    return True
+
+
+def next_free_row(matrix: Matrix, j: int, job: Job) -> int:
+    """Add the columns of job *j* to the next row in which they are free; return the
+    row, -1 if there is none.
+    """
+    filled = matrix.filled
+    columns = matrix.columns
+    words = matrix.words
+    if words == 1:
+        wanted = columns[j]
+        for row in range(job.next_row, len(filled)):
+            if filled[row] & wanted == 0:
+                filled[row] |= wanted
+                return row
+        return -1
+    size = job.size
+    for row in range(job.next_row, matrix.levels):
+        if size <= matrix.room[row] and is_free(filled, row, columns, j, words):
+            add(filled, row, columns, j, words)
+            matrix.room[row] -= size
+            return row
+    return -1

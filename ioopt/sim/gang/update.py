@@ -5,24 +5,29 @@ policies.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import eq
-from typing import TypeVar
+from dataclasses import asdict
 
+from ioopt.compiled.memory import Maker, Plain
 from ioopt.decisions.gang.rules import (
     UNLIMITED,
     UNWEIGHTED,
-    Number,
     RuleNumbers,
     Rules,
     weight_of,
 )
 from ioopt.decisions.gang.state import Gang, State
-from ioopt.sim.gang import board as at
-from ioopt.sim.gang.board import Board, Jobs, make_board, make_jobs
-from ioopt.sim.gang.phases import add_replicas, clean, compact, fill, migrate, schedule
+from ioopt.sim.gang.matrix import Matrix, Service, masks_of, new_matrix, sets_of
+from ioopt.sim.gang.phases import (
+    add_replicas,
+    clean,
+    compact,
+    fill,
+    migrate,
+    schedule,
+    worth_of,
+)
 
-Item = TypeVar("Item")
-Phase = Callable[[Board, Jobs, RuleNumbers, Number], None]
+Phase = Callable[[Matrix, RuleNumbers], None]
 
 PHASES: dict[str, Phase] = {
     "clean": clean,
@@ -44,89 +49,118 @@ def phases_of(rules: Rules) -> dict[str, Phase]:
     return phases
 
 
-def updated(state: State, rules: Rules, phases: Sequence[Phase], full: bool) -> State:
+def updated(
+    state: State,
+    rules: Rules,
+    phases: Sequence[Phase],
+    full: bool,
+    make: Maker | None = None,
+) -> State:
     """Return the state after *phases* have run on *state* under *rules*; replicas in
     *state* are removed first.
 
-    *full* says whether FillMatrix is the last of *phases*.
+    *full* says whether FillMatrix is the last of *phases*. *make* chooses between plain
+    Python, which is faster for a single update, and compiled code.
     """
+    make = make or Plain()
     gangs = [*state.jobs, *_queue(state, rules)]
-    board, jobs = _begin(state, gangs, rules)
-    board.tally[at.TAIL] = len(gangs)
     numbers = rules.numbers(state.nodes, len(state.rows), state.clock.quantum)
+    matrix = _begin(state, gangs, rules, numbers, make)
+    matrix.queue_tail = len(gangs)
+    if make.compiled:
+        numbers = make.table(RuleNumbers, **asdict(numbers))
     for phase in phases:
-        if phase is not clean:  # a board begins with home instances only
-            phase(board, jobs, numbers, state.clock.now)
-    rows = board.homes
+        if phase is not clean:  # a matrix begins with home instances only
+            make.function(phase)(matrix, numbers)
+    rows = matrix.homes
     if full:
-        rows = board.filled
-    return state_of_board(board, jobs, gangs, rows, state)
+        rows = matrix.filled
+    return state_of_matrix(matrix, gangs, rows, state)
 
 
 def with_replicas(state: State, rules: Rules) -> State:
     """Return *state* with replicas added in its free cells, under *rules*."""
-    board, jobs = _begin(state, state.jobs, rules)
-    board.filled[:] = state.rows
-    jobs.span[:] = state.spans
     numbers = rules.numbers(state.nodes, len(state.rows), state.clock.quantum)
-    add_replicas(board, jobs, numbers)
-    return state._replace(spans=jobs.span, rows=board.filled)
+    matrix = _begin(state, state.jobs, rules, numbers, Plain())
+    matrix.filled[:] = state.rows
+    for job, span in zip(matrix.jobs, state.spans):
+        job.span = span
+    add_replicas(matrix, numbers)
+    return state._replace(spans=[job.span for job in matrix.jobs], rows=matrix.filled)
 
 
-def state_of_board(
-    board: Board, jobs: Jobs, gangs: Sequence[Gang], rows: Sequence[int], before: State
+def state_of_matrix(
+    matrix: Matrix, gangs: Sequence[Gang], rows: Sequence[int], before: State
 ) -> State:
-    """Return the state after a matrix update, read from *board* and *jobs*; *before* is
-    the state before it.
+    """Return the state after a matrix update, read from *matrix*; *before* is the state
+    before it.
 
     *gangs* are the jobs, indexed by key. *rows* are the occupied nodes of each row.
     """
-    tally = board.tally
-    run = board.run[: tally[at.RUNNING]]
-
-    def of(column: Sequence[Item]) -> list[Item]:
-        return [column[j] for j in run]
-
+    run = matrix.running[: matrix.num_running]
+    jobs = [matrix.jobs[j] for j in run]
+    columns = masks_of(matrix.columns, matrix.words)
     return before._replace(
-        jobs=of(gangs),
-        columns=of(jobs.columns),
-        homes=of(jobs.home),
-        spans=of(jobs.span),
-        rows=rows,
-        budget=tally[at.BUDGET],
-        admitted=tuple(gangs[j] for j in run[tally[at.STARTED] :]),
-        moved=tuple(gangs[j].key for j in board.moved[: tally[at.MOVED]]),
-        tasks_moved=before.budget - tally[at.BUDGET],
+        jobs=[gangs[j] for j in run],
+        columns=[columns[j] for j in run],
+        homes=[job.home for job in jobs],
+        spans=[job.span for job in jobs],
+        rows=masks_of(rows, matrix.words),
+        budget=matrix.tasks_left,
+        admitted=tuple(gangs[j] for j in run[matrix.num_before :]),
+        moved=tuple(gangs[j].key for j in matrix.moved[: matrix.num_moved]),
+        tasks_moved=before.budget - matrix.tasks_left,
     )
 
 
-def _begin(state: State, gangs: Sequence[Gang], rules: Rules) -> tuple[Board, Jobs]:
-    """Return a board and a job table that hold the home instances of *state*.
+def _begin(
+    state: State,
+    gangs: Sequence[Gang],
+    rules: Rules,
+    numbers: RuleNumbers,
+    make: Maker,
+) -> Matrix:
+    """Return a matrix that holds the home instances of *state*.
 
     The running jobs are the first of *gangs*.
     """
-    board = make_board(len(gangs), state.nodes, len(state.rows))
-    jobs = make_jobs(gangs, rules)
-    count = len(state.jobs)
-    board.run[:count] = range(count)
-    jobs.columns[:count] = state.columns
-    jobs.home[:count] = state.homes
-    jobs.local[:count] = map(eq, state.columns, jobs.files)
-    homes = board.homes
-    span = jobs.span
-    for j, (own, home) in enumerate(zip(state.columns, state.homes)):
-        homes[home] |= own
-        span[j] = 1 << home
-    board.population[:] = [row.bit_count() for row in homes]
+    clock = state.clock
+    service = None
     if rules.weight != UNWEIGHTED:
-        attained = state.clock.attained
-        need = state.clock.need
-        jobs.attained[:] = [attained[job.key] for job in gangs]
-        jobs.need[:] = [need[job.key] for job in gangs]
-    tally = board.tally
-    tally[at.RUNNING] = tally[at.STARTED] = tally[at.HEAD] = count
-    tally[at.BUDGET] = state.budget
-    return board, jobs
+        attained = clock.attained
+        need = clock.need
+        service = Service(
+            attained=[attained[gang.key] for gang in gangs],
+            need=[need[gang.key] for gang in gangs],
+        )
+    levels = len(state.rows)
+    matrix = new_matrix(gangs, state.nodes, levels, rules, make, clock.now, service)
+    jobs = matrix.jobs
+    count = len(state.jobs)
+    rows = [0] * levels
+    for j, (gang, own, home) in enumerate(zip(state.jobs, state.columns, state.homes)):
+        rows[home] |= own
+        job = jobs[j]
+        job.local = own == gang.files
+        job.home = home
+        job.span = 1 << home
+        job.rows = 1
+        job.rank = j
+    matrix.columns[: count * matrix.words] = sets_of(state.columns, state.nodes, make)
+    matrix.homes[:] = sets_of(rows, state.nodes, make)
+    matrix.population[:] = [row.bit_count() for row in rows]
+    matrix.running[:count] = range(count)
+    matrix.order[:count] = range(count)
+    if rules.weight != UNWEIGHTED:
+        matrix.order[:count] = sorted(
+            range(count), key=lambda j: -worth_of(jobs[j], numbers)
+        )
+    matrix.num_running = count
+    matrix.num_before = count
+    matrix.num_started = count
+    matrix.queue_head = count
+    matrix.tasks_left = state.budget
+    return matrix
 
 
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
@@ -139,7 +173,7 @@ def _queue(state: State, rules: Rules) -> Sequence[Gang]:
     waiting = state.waiting
     clock = state.clock
 
-    def order(job: Gang) -> tuple[bool, Number]:
+    def order(job: Gang) -> tuple[bool, float]:
         if rules.age > 0 and clock.now - job.arrival > rules.age:
             return False, 0
         attained = clock.attained[job.key]

@@ -1,13 +1,16 @@
 """Manage the disks of the timeline simulator: space, evictions and saves.
 
-The module is plain Python over the flat arrays of :mod:`ioopt.sim.replication.state`;
-numba compiles the same code. Timeline rules refer to docs/rules/replication.md,
-workflow rules to docs/rules/workflow.md.
+The text runs as plain Python and compiled (:mod:`ioopt.compiled.memory`). Timeline
+rules refer to docs/rules/replication.md, workflow rules to docs/rules/workflow.md.
 """
 
-from ioopt.compiled import tuned
-from ioopt.sim.replication import state as at
-from ioopt.sim.replication.state import Instance, Log, Queues, State
+from ioopt.sim.replication.world import (
+    FARTHEST_NEXT_USE,
+    LRU,
+    OPEN,
+    POPULARITY,
+    World,
+)
 
 CLASS_STEP = 1e12
 """Distance between the keys of two classes of files in the order of eviction."""
@@ -23,91 +26,97 @@ UNASSIGNED.
 """
 
 
-def settle_in(inst: Instance, st: State, i: int, f: int) -> None:
+def settle_in(w: World, i: int, f: int) -> None:
     """Add file *f* to the files of node *i*, and allot its space on the disk."""
-    x = i * inst.num_files
-    st.residents[x + st.num_residents[i]] = f
-    st.seat[x + f] = st.num_residents[i]
-    st.num_residents[i] += 1
-    st.used[i] += inst.size[f]
+    first = i * w.num_files
+    node = w.nodes[i]
+    w.cells[first + node.num_residents].resident = f
+    w.cells[first + f].seat = node.num_residents
+    node.num_residents += 1
+    node.used += w.files[f].size
 
 
-def evict(inst: Instance, st: State, log: Log, i: int, f: int, now: float) -> None:
+def evict(w: World, i: int, f: int, now: float) -> None:
     """Remove the complete copy of file *f* from node *i*; its space is free at once."""
-    x = i * inst.num_files
-    last = st.residents[x + st.num_residents[i] - 1]
-    st.residents[x + st.seat[x + f]] = last
-    st.seat[x + last] = st.seat[x + f]
-    st.num_residents[i] -= 1
-    st.used[i] -= inst.size[f]
-    st.has[x + f] = 0
-    st.copies[f] -= 1
-    if st.copies[f] == 0 and st.flying[f] == 0 and st.need[f] > 0:
-        st.counters[at.OWED] += inst.size[f]
-    if inst.keep[f] and st.saved[f] == 0:
-        st.waiting[i] -= 1
-    n = st.counters[at.EVICTIONS]
-    if log.enabled and n < len(log.evicted_at):
-        log.evicted_file[n] = f
-        log.evicted_node[n] = i
-        log.evicted_at[n] = now
-    st.counters[at.EVICTIONS] = n + 1
+    run = w.run
+    node = w.nodes[i]
+    file = w.files[f]
+    first = i * w.num_files
+    cell = w.cells[first + f]
+    last = w.cells[first + node.num_residents - 1].resident
+    w.cells[first + cell.seat].resident = last
+    w.cells[first + last].seat = cell.seat
+    node.num_residents -= 1
+    node.used -= file.size
+    cell.has = 0
+    file.copies -= 1
+    if file.copies == 0 and file.flying == 0 and file.need > 0:
+        run.owed += file.size
+    if file.keep and file.saved == 0:
+        node.waiting -= 1
+    n = run.evictions
+    if w.logging and n < len(w.evictions):
+        eviction = w.evictions[n]
+        eviction.file = f
+        eviction.node = i
+        eviction.at = now
+    run.evictions = n + 1
 
 
-def at_risk(inst: Instance, st: State, f: int) -> bool:
+def at_risk(w: World, f: int) -> bool:
     """Return whether a complete copy of file *f* is the last one and is still needed
     (workflow rule 6).
 
     The caller has already found a complete copy of the file on some node.
     """
-    if st.saved[f] == 2 or st.copies[f] > 1:
+    file = w.files[f]
+    if file.saved == 2 or file.copies > 1:
         return False
-    return bool(st.need[f] > 0 or inst.keep[f] > 0)
+    return file.need > 0 or file.keep > 0
 
 
-def distance_to_use(inst: Instance, st: State, i: int, f: int) -> int:
+def distance_to_use(w: World, i: int, f: int) -> int:
     """Return how far the next reader of file *f* is from the head of node *i*'s queue,
     in positions of the queue.
 
     If no task in the queue of node *i* reads the file, return the least distance over
     the queues of the other nodes.
     """
-    x = i * inst.num_files + f
-    if st.need[f] == 0:
+    if w.files[f].need == 0:
         return DEAD
-    if st.nxt[x] != NO_PLACE:
-        return int(st.nxt[x] - st.head[i])
+    place = w.cells[i * w.num_files + f].next_place
+    if place != NO_PLACE:
+        return place - w.nodes[i].head
     distance = UNASSIGNED
-    for j in range(inst.num_nodes):
-        place = st.nxt[j * inst.num_files + f]
-        if place != NO_PLACE and place - st.head[j] < distance:
-            distance = place - st.head[j]
+    for j in range(w.num_nodes):
+        place = w.cells[j * w.num_files + f].next_place
+        if place != NO_PLACE and place - w.nodes[j].head < distance:
+            distance = place - w.nodes[j].head
     return distance
 
 
-def victim_key(inst: Instance, plan: Queues, st: State, i: int, f: int) -> float:
+def victim_key(w: World, i: int, f: int) -> float:
     """Return the key of file *f* for the eviction policy; the file with the least key
     leaves node *i* first.
 
     The order is that of timeline rule 4. Ties go to the lowest file index.
     """
-    x = i * inst.num_files + f
-    if plan.policy == 1:
-        return st.freq[f] * float(inst.size[f]) / st.copies[f]
-    if plan.policy == 2:
-        return st.last_use[x]
-    if st.need[f] == 0:
+    file = w.files[f]
+    cell = w.cells[i * w.num_files + f]
+    if w.policy == POPULARITY:
+        return file.freq * float(file.size) / file.copies
+    if w.policy == LRU:
+        return cell.last_use
+    if file.need == 0:
         return 0.0
-    distance = distance_to_use(inst, st, i, f)
-    if st.copies[f] > 1:
-        return (2.0 if st.nxt[x] != NO_PLACE else 1.0) * CLASS_STEP - distance
+    distance = distance_to_use(w, i, f)
+    if file.copies > 1:
+        return (2.0 if cell.next_place != NO_PLACE else 1.0) * CLASS_STEP - distance
     return 3.0 * CLASS_STEP - distance
 
 
-def list_victims(
-    inst: Instance, st: State, i: int, limited: bool, risky: bool
-) -> tuple[int, int]:
-    """List in ``st.victims`` the files that may leave node *i*; return their number and
+def list_victims(w: World, i: int, limited: bool, risky: bool) -> tuple[int, int]:
+    """List in ``w.victims`` the files that may leave node *i*; return their number and
     their total bytes.
 
     If *limited*, the first task in the queue waits for cores. Then only two kinds of
@@ -115,65 +124,60 @@ def list_victims(
     does not need. If *risky*, list only files at risk (workflow rule 6), else only
     files not at risk.
     """
-    files = inst.num_files
+    cells = w.cells
+    first = i * w.num_files
     count = 0
     freeable = 0
-    for s in range(st.num_residents[i]):
-        f = st.residents[i * files + s]
-        x = i * files + f
-        if st.has[x] != 1 or st.pin[x] > 0:
+    for x in range(first, first + w.nodes[i].num_residents):
+        f = cells[x].resident
+        cell = cells[first + f]
+        if cell.has != 1 or cell.pin > 0:
             continue
-        if limited and st.need[f] > 0 and (st.copies[f] == 1 or st.nxt[x] != NO_PLACE):
+        file = w.files[f]
+        needed_here = file.copies == 1 or cell.next_place != NO_PLACE
+        if limited and file.need > 0 and needed_here:
             continue
-        if (st.saved[f] != 2 and at_risk(inst, st, f)) != risky:
+        if (file.saved != 2 and at_risk(w, f)) != risky:
             continue
-        st.victims[count] = f
+        w.victims[count].file = f
         count += 1
-        freeable += inst.size[f]
+        freeable += file.size
     return count, freeable
 
 
-def first_victim(st: State, count: int) -> int:
+def first_victim(w: World, count: int) -> int:
     """Return the position of the file with the least key among the first *count* of
-    ``st.victims``.
+    ``w.victims``.
     """
     best = 0
     for v in range(1, count):
-        if st.keys[v] < st.keys[best] or (
-            st.keys[v] == st.keys[best] and st.victims[v] < st.victims[best]
+        victim = w.victims[v]
+        least = w.victims[best]
+        if victim.key < least.key or (
+            victim.key == least.key and victim.file < least.file
         ):
             best = v
     return best
 
 
-def lacking(
-    inst: Instance, plan: Queues, st: State, i: int, first: int, last: int
-) -> int:
+def lacking(w: World, i: int, first: int, last: int) -> int:
     """Return the number of bytes that the disk of node *i* still lacks for a part of
     the node's queue.
 
-    The part of the queue is its entries at positions *first* to *last* - 1.
+    The part of the queue is its entries at places *first* to *last* - 1.
     """
     size = 0
     for p in range(first, last):
-        e = plan.entry[p]
-        size += inst.out_bytes[e]
-        for x in range(inst.ptr[e], inst.ptr[e + 1]):
-            if st.has[i * inst.num_files + inst.files[x]] == 0:
-                size += inst.size[inst.files[x]]
+        entry = w.entries[w.places[p].entry]
+        size += entry.out_bytes
+        for x in range(entry.first_input, entry.end_input):
+            f = w.reads[x].file
+            if w.cells[i * w.num_files + f].has == 0:
+                size += w.files[f].size
     return size
 
 
-def make_room(
-    inst: Instance,
-    plan: Queues,
-    st: State,
-    log: Log,
-    i: int,
-    size: int,
-    now: float,
-    aside: bool,
-) -> bool:
+def make_room(w: World, i: int, size: int, now: float, aside: bool) -> bool:
     """Evict files from node *i* until *size* bytes fit; evict nothing if they cannot
     fit (workflow rule 7).
 
@@ -182,138 +186,125 @@ def make_room(
     queue: eviction is then limited as in :func:`list_victims`, and no save is
     requested.
     """
-    short = st.used[i] + size - inst.disk[i]
-    limited = aside or st.idle[i] < inst.cores[plan.entry[st.head[i]]]
-    if plan.growing and open_question(inst, plan, st, i, limited):
+    node = w.nodes[i]
+    short = node.used + size - node.disk
+    limited = aside or node.idle < w.entries[w.places[node.head].entry].cores
+    if w.growing and open_question(w, i, limited):
         return False
-    count, freeable = list_victims(inst, st, i, limited, False)
+    count, freeable = list_victims(w, i, limited, False)
     if freeable < short:
-        if not inst.plain and not aside and st.counters[at.REQUEST] < 0:
-            request_save(inst, plan, st, i, limited, short - freeable)
+        if not w.plain and not aside and w.run.request < 0:
+            request_save(w, i, limited, short - freeable)
         return False
-    evict_some(inst, plan, st, log, i, count, short, now)
+    evict_some(w, i, count, short, now)
     return True
 
 
-def clear_room(
-    inst: Instance, plan: Queues, st: State, log: Log, i: int, p: int, now: float
-) -> bool:
+def clear_room(w: World, i: int, p: int, now: float) -> bool:
     """Free the bytes that the entry at place *p* of the queues asks for, once node *i*
     computes nothing (timeline rule 8).
 
     Return False if the node still computes.
     """
-    if plan.clear[p] == 0:
+    wanted = w.places[p].clear
+    if wanted == 0:
         return True
-    if st.idle[i] < inst.node_cores[i]:
+    node = w.nodes[i]
+    if node.idle < node.cores:
         return False
-    count, _ = list_victims(inst, st, i, False, False)
-    evict_some(
-        inst, plan, st, log, i, count, st.used[i] + plan.clear[p] - inst.disk[i], now
-    )
+    count, _ = list_victims(w, i, False, False)
+    evict_some(w, i, count, node.used + wanted - node.disk, now)
     return True
 
 
-@tuned(forceinline=True)
-def evict_some(
-    inst: Instance,
-    plan: Queues,
-    st: State,
-    log: Log,
-    i: int,
-    count: int,
-    short: int,
-    now: float,
-) -> None:
+def evict_some(w: World, i: int, count: int, short: int, now: float) -> None:
     """Evict files from node *i* in the order of the eviction policy until *short* bytes
     are free.
 
-    Only the files that are the first *count* of ``st.victims`` may be evicted.
+    Only the files that are the first *count* of ``w.victims`` may be evicted.
     """
     for v in range(count):
-        st.keys[v] = victim_key(inst, plan, st, i, st.victims[v])
+        victim = w.victims[v]
+        victim.key = victim_key(w, i, victim.file)
     while short > 0 and count > 0:
-        best = first_victim(st, count)
-        f = st.victims[best]
-        evict(inst, st, log, i, f, now)
-        short -= inst.size[f]
+        best = w.victims[first_victim(w, count)]
+        evict(w, i, best.file, now)
+        short -= w.files[best.file].size
         count -= 1
-        st.victims[best] = st.victims[count]
-        st.keys[best] = st.keys[count]
+        best.file = w.victims[count].file
+        best.key = w.victims[count].key
 
 
-def request_save(
-    inst: Instance, plan: Queues, st: State, i: int, limited: bool, short: int
-) -> None:
+def request_save(w: World, i: int, limited: bool, short: int) -> None:
     """Request a save of the first file at risk on node *i*, if all such files together
     free *short* bytes.
     """
-    count, freeable = list_victims(inst, st, i, limited, True)
+    count, freeable = list_victims(w, i, limited, True)
     if freeable < short:
         return
     for v in range(count):
-        f = st.victims[v]
-        if plan.policy == 0:
-            st.keys[v] = -float(distance_to_use(inst, st, i, f))
+        victim = w.victims[v]
+        if w.policy == FARTHEST_NEXT_USE:
+            victim.key = -float(distance_to_use(w, i, victim.file))
         else:
-            st.keys[v] = victim_key(inst, plan, st, i, f)
-    st.counters[at.REQUEST] = st.victims[first_victim(st, count)]
+            victim.key = victim_key(w, i, victim.file)
+    w.run.request = w.victims[first_victim(w, count)].file
 
 
-def is_open(plan: Queues, st: State, i: int) -> int:
-    """Return the number of unstarted entries in the queue of node *i*, if the queue may
-    still grow; -1 if it is closed.
-    """
-    p = st.head[i]
-    while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
+def queue_end(w: World, i: int) -> int:
+    """Return the place behind the last entry of node *i*'s growing queue."""
+    node = w.nodes[i]
+    p = node.head
+    while p < node.end_place and w.places[p].entry >= 0:
         p += 1
-    if p < plan.ptr[i + 1] and plan.entry[p] == at.OPEN:
-        return int(p - st.head[i])
-    return -1
+    return p
 
 
-def has_loose_reader(inst: Instance, plan: Queues, st: State, f: int) -> bool:
+def is_open(w: World, i: int) -> bool:
+    """Return whether the queue of node *i* may still grow."""
+    p = queue_end(w, i)
+    return p < w.nodes[i].end_place and w.places[p].entry == OPEN
+
+
+def has_loose_reader(w: World, f: int) -> bool:
     """Return whether some unstarted reader of file *f* is not yet in any of the growing
     queues.
     """
-    loose = st.need[f]
-    for j in range(inst.num_nodes):
-        p = st.head[j]
-        while p < plan.ptr[j + 1] and plan.entry[p] >= 0:
-            e = plan.entry[p]
-            for x in range(inst.ptr[e], inst.ptr[e + 1]):
-                if inst.files[x] == f:
+    loose = w.files[f].need
+    for j in range(w.num_nodes):
+        for p in range(w.nodes[j].head, queue_end(w, j)):
+            entry = w.entries[w.places[p].entry]
+            for x in range(entry.first_input, entry.end_input):
+                if w.reads[x].file == f:
                     loose -= 1
-            p += 1
-    return bool(loose > 0)
+    return loose > 0
 
 
-def open_question(
-    inst: Instance, plan: Queues, st: State, i: int, limited: bool
-) -> bool:
+def open_question(w: World, i: int, limited: bool) -> bool:
     """Return whether an eviction on node *i* depends on entries that will be added to
     growing queues.
 
-    If the eviction depends on such entries, note in WANTED which queue must grow. It
-    does so if a file that could leave has a reader that is in no queue yet. Without the
-    place of that reader, the file cannot be ordered by its next use. While the head of
-    the queue waits for cores, even whether the file may leave depends on the queue of
-    that reader.
+    If the eviction depends on such entries, note in ``run.wanted`` which queue must
+    grow. It does so if a file that could leave has a reader that is in no queue yet.
+    Without the place of that reader, the file cannot be ordered by its next use. While
+    the head of the queue waits for cores, even whether the file may leave depends on
+    the queue of that reader.
     """
-    if plan.policy != 0 and not limited:
+    if w.policy != FARTHEST_NEXT_USE and not limited:
         return False
-    for s in range(st.num_residents[i]):
-        f = st.residents[i * inst.num_files + s]
-        x = i * inst.num_files + f
-        if st.has[x] != 1 or st.pin[x] > 0 or st.need[f] == 0:
+    first = i * w.num_files
+    for x in range(first, first + w.nodes[i].num_residents):
+        f = w.cells[x].resident
+        cell = w.cells[first + f]
+        if cell.has != 1 or cell.pin > 0 or w.files[f].need == 0:
             continue
-        if has_loose_reader(inst, plan, st, f):
-            if st.counters[at.WANTED] == 0:
+        if has_loose_reader(w, f):
+            if w.run.wanted == 0:
                 j = i
-                if is_open(plan, st, i) < 0:
+                if not is_open(w, i):
                     j = 0
-                    while is_open(plan, st, j) < 0:
+                    while not is_open(w, j):
                         j += 1
-                st.counters[at.WANTED] = j + 1
+                w.run.wanted = j + 1
             return True
     return False

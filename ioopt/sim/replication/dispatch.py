@@ -3,13 +3,12 @@
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
-from typing import Any, Literal
+from typing import Any
 
-from ioopt.compiled import compiled
-from ioopt.compiled.choice import use_machine_code
+from ioopt.compiled.library import Engine
 from ioopt.decisions.replication import (
     Computing,
     Dispatcher,
@@ -30,20 +29,14 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
-from ioopt.sim.replication.report import report
-from ioopt.sim.replication.state import (
-    ENDED,
-    ROUND,
-    instance_arrays,
-    new_log,
-    new_state,
-    queue_arrays,
-    replay_seconds,
+from ioopt.sim.replication.build import (
+    Queues,
+    build_world,
+    maker_for,
     require_actual,
 )
-
-Engine = Literal["auto", "python", "compiled"]
-ENTRY = kernel.begin_or_advance.__name__
+from ioopt.sim.replication.report import report
+from ioopt.sim.replication.world import Core
 
 
 def dispatch(
@@ -70,13 +63,9 @@ def dispatch(
     """
     problem.require_room()
     require_actual(problem, actual)
-    fast = engine == "compiled"
-    if engine == "auto":
-        plain = replay_seconds(problem)[0]
-        fast = use_machine_code("timeline", deadline or Deadline(None), plain)
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
-        run = _Run(problem, (link, eviction, prefetch, options, actual), room, fast)
+        run = _Run(problem, (link, eviction, prefetch, options, actual), room, engine)
         makespan, code = run.to_the_end(dispatcher, deadline)
         if code != kernel.LOG_FULL:
             break
@@ -86,7 +75,7 @@ def dispatch(
     simulation = report(
         problem,
         link,
-        (run.log, run.state),
+        run.world,
         ([t.id for t in problem.tasks], run.owner, []),
         makespan,
         actual,
@@ -95,12 +84,12 @@ def dispatch(
 
 
 def queues_of_run(
-    problem: ReplicationProblem, dispatcher: Dispatcher, prefetch: bool, fast: bool
+    problem: ReplicationProblem, dispatcher: Dispatcher, prefetch: bool
 ) -> list[list[int]]:
     """Run *problem* under *dispatcher*; return, for each node, the indices of its tasks
     in the order of the queue.
     """
-    run = _Run(problem, (None, "farthest-next-use", prefetch, RULES, None), 1, fast)
+    run = _Run(problem, (None, "farthest-next-use", prefetch, RULES, None), 1)
     run.to_the_end(dispatcher, None)
     return run.order
 
@@ -142,7 +131,7 @@ def replay_record(
 
 
 class _Run(DispatchView):
-    """Run a problem on the kernel's arrays, and show the state of the run to the
+    """Run a problem on the kernel's records, and show the state of the run to the
     dispatcher.
     """
 
@@ -151,7 +140,7 @@ class _Run(DispatchView):
         problem: ReplicationProblem,
         options: tuple[Any, ...],
         room: int,
-        fast: bool,
+        engine: Engine = "auto",
     ) -> None:
         link, eviction, self.prefetch, self.options, actual = options
         self.problem = problem
@@ -159,14 +148,11 @@ class _Run(DispatchView):
         self.network = problem.network
         if link:
             self.network = problem.network.model_copy(update={"remote_link": link})
-        self.inst = instance_arrays(problem, link, (), fast, actual)
-        empty = [[0]] * len(problem.nodes)
-        self.queues = queue_arrays(empty, eviction, compiled=fast, options=self.options)
-        self.state = new_state(self.inst, compiled=fast)
-        self.log = new_log(self.inst, room, room, fast)
-        self.step = kernel.begin_or_advance
-        if fast:
-            self.step = compiled(kernel.__name__, ENTRY)
+        make = maker_for(problem, engine)
+        # One place for each node; the entry of a task that is assigned goes there.
+        places = Queues([[0]] * len(problem.nodes), eviction, options=self.options)
+        self.world = build_world(problem, places, make, link, (), actual, room)
+        self.step = make.function(kernel.begin_or_advance)
         self.record: list[tuple[float, int, int, int]] = []
         self.order: list[list[int]] = [[] for _ in problem.nodes]
         self.owner = [-1] * len(problem.tasks)
@@ -238,15 +224,14 @@ class _Run(DispatchView):
         """Make one step of the run; note the tasks that have ended and those that have
         become ready.
         """
-        makespan, code = self.step(
-            self.inst, self.queues, self.state, self.log, 1 << 60, task, node
-        )
-        self.now = float(self.state.clock[0])
-        self.round = int(self.state.counters[ROUND])
+        makespan, code = self.step(self.world, 1 << 60, task, node)
+        run = self.world.run
+        self.now = run.now
+        self.round = run.passed
         self._times.clear()
-        ended = int(self.state.counters[ENDED])
-        self._instant = float(self.state.clock[2])
-        self._waits.done(*map(int, self.state.finished[self._ended : ended]))
+        ended = run.ended
+        self._instant = run.instant
+        self._waits.done(*self.world.finished[self._ended : ended])
         self._ended = ended
         for k in self._waits.get_ready():
             heappush(self._to_arrive, (self._release[k], k))
@@ -321,15 +306,15 @@ class _Run(DispatchView):
 
     def holds(self, i: int, f: int) -> bool:
         """Return whether node *i* has a complete copy of file *f*."""
-        return bool(self.state.has[i * self.inst.num_files + f] == 1)
+        return self.world.cells[i * self.world.num_files + f].has == 1
 
     def complete(self, i: int) -> Sequence[int]:
         """Return the indices of the files that are complete on node *i*."""
-        state = self.state
-        first = i * self.inst.num_files
-        listed = state.residents[first : first + state.num_residents[i]]
-        here = listed if isinstance(listed, list) else listed.tolist()
-        return [f for f in here if state.has[first + f] == 1]
+        world = self.world
+        first = i * world.num_files
+        end = first + world.nodes[i].num_residents
+        here = [world.cells[x].resident for x in range(first, end)]
+        return [f for f in here if world.cells[first + f].has == 1]
 
     def ready_readers(self, f: int) -> Collection[int]:
         """Return the indices of the ready tasks that read file *f*."""
@@ -337,49 +322,52 @@ class _Run(DispatchView):
 
     def copies(self, f: int) -> int:
         """Return the number of nodes on which file *f* is complete."""
-        return int(self.state.copies[f])
+        return self.world.files[f].copies
 
     def on_remote(self, f: int) -> bool:
         """Return whether file *f* is on the remote storage."""
-        return bool(self.state.saved[f] == 2)
+        return self.world.files[f].saved == 2
 
     def incoming(self, i: int) -> int | None:
         """Return the index of a file that node *i* is receiving; None if it receives no
         file.
         """
-        ptr = self.inst.slot_ptr
-        flows = (i, *range(int(ptr[i]), int(ptr[i + 1])))
-        for y in flows:
-            if self.state.recv[y] >= 0:
-                return int(self.state.recv[y])
+        node = self.world.nodes[i]
+        for y in (i, *range(node.first_slot, node.end_slot)):
+            if self.world.flows[y].file >= 0:
+                return self.world.flows[y].file
         return None
 
     def unstarted(self, i: int) -> int | None:
         """Return the index of the task that is assigned to node *i* but has not
         started; None if there is none.
         """
-        if self.state.head[i] != i:
+        if self.world.nodes[i].head != i:
             return None
-        return int(self.queues.entry[i])
+        return self.world.places[i].entry
 
     def computing(self, i: int) -> Sequence[Computing]:
         """Return the tasks that compute on node *i*, with their starts and planned
         ends.
         """
-        first = self.inst.core_ptr[i]
-        last = self.inst.core_ptr[i + 1]
-        tasks = sorted({int(k) for k in self.state.running[first:last] if k >= 0})
-        starts = [(k, float(self.log.task_start[k])) for k in tasks]
+        running = {core.entry for core in self._cores(i) if core.entry >= 0}
+        starts = [(k, self.world.entries[k].start) for k in sorted(running)]
         return [Computing(k, start, self._planned_end(k, i)) for k, start in starts]
+
+    def _cores(self, i: int) -> Iterator[Core]:
+        """Yield the cores of node *i* that can ever be busy together."""
+        node = self.world.nodes[i]
+        for c in range(node.first_core, node.end_core):
+            yield self.world.cores[c]
 
     def _planned_end(self, k: int, i: int) -> float:
         """Return the planned end, in seconds, of task *k*, which runs on node *i*."""
         seconds = self.problem.tasks[k].compute_seconds / self.nodes[i].speed
-        return max(self.now, float(self.log.task_start[k]) + seconds)
+        return max(self.now, self.world.entries[k].start + seconds)
 
     def idle_cores(self, i: int) -> int:
         """Return the number of idle cores of node *i*."""
-        return int(self.state.idle[i])
+        return self.world.nodes[i].idle
 
     def core_times(self, i: int) -> Sequence[float]:
         """Return one time in seconds for each core of node *i*, in ascending order.
@@ -388,15 +376,12 @@ class _Run(DispatchView):
         the planned end of its task.
         """
         if i not in self._times:
-            cores = range(int(self.inst.core_ptr[i]), int(self.inst.core_ptr[i + 1]))
-            running = self.state.running
-            since = self.state.idle_since
             times = []
-            for c in cores:
-                if running[c] >= 0:
-                    times.append(self._planned_end(int(running[c]), i))
+            for core in self._cores(i):
+                if core.entry >= 0:
+                    times.append(self._planned_end(core.entry, i))
                 else:
-                    times.append(float(since[c]))
+                    times.append(core.idle_since)
             self._times[i] = sorted(times)
         return self._times[i]
 

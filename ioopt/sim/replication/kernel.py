@@ -1,7 +1,7 @@
-"""Apply the timeline rules of the replication family to flat arrays.
+"""Apply the timeline rules of the replication family to the records of a world.
 
-The code uses only the part of Python that numba compiles. It is therefore both the
-plain simulator and the fast one (:mod:`ioopt.compiled`). The rules are in
+The text runs as plain Python and compiled (:mod:`ioopt.compiled.memory`). It is
+therefore both the plain simulator and the fast one. The rules are in
 docs/rules/replication.md; those that hold for workflows alone are in
 docs/rules/workflow.md. In short:
 
@@ -15,7 +15,6 @@ files, use several cores and have arrival times.
 """
 
 from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
-from ioopt.sim.replication import state as at
 from ioopt.sim.replication.disk import NO_PLACE, evict, make_room, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
@@ -24,106 +23,7 @@ from ioopt.sim.replication.moves import (
     start_save,
     start_transfer,
 )
-from ioopt.sim.replication.state import Instance, Log, Queues, State
-
-
-def start_task(
-    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
-) -> bool:
-    """Start the staged entry of node *i* if it can start (workflow rule 3); return
-    whether it did.
-
-    The entry can start if enough cores are idle, its inputs are present, and its
-    outputs fit.
-    """
-    if not stage(inst, plan, st, log, i, now):
-        return False
-    files = inst.num_files
-    e = plan.entry[st.head[i]]
-    if st.idle[i] < inst.cores[e]:
-        return False
-    # Staged inputs are pinned, so those found on the disk stay there.
-    x = inst.ptr[e] + st.staged[i] - 1
-    while x < inst.ptr[e + 1] and st.has[i * files + inst.files[x]] == 1:
-        x += 1
-    st.staged[i] = x - inst.ptr[e] + 1
-    if x < inst.ptr[e + 1]:
-        return False
-    if st.used[i] + inst.out_bytes[e] > inst.disk[i] and not make_room(
-        inst, plan, st, log, i, inst.out_bytes[e], now, False
-    ):
-        return False
-    st.head[i] += 1
-    st.staged[i] = 0
-    for x in range(inst.ptr[e], inst.ptr[e + 1]):
-        st.nxt[i * files + inst.files[x]] = st.follow[x]
-    take_cores(inst, st, i, e, now + inst.compute[e] / inst.speed[i])
-    for x in range(inst.ptr[e], inst.ptr[e + 1]):
-        st.need[inst.files[x]] -= 1
-    for x in range(inst.out_ptr[e], inst.out_ptr[e + 1]):
-        settle_in(inst, st, i, inst.outs[x])
-        st.has[i * files + inst.outs[x]] = 2
-    if log.enabled:
-        log.task_start[e] = now
-    return True
-
-
-def take_cores(inst: Instance, st: State, i: int, e: int, end: float) -> None:
-    """Give entry *e*, which runs until *end*, those cores of node *i* that have been
-    idle longest.
-
-    Ties go to the lowest core number.
-    """
-    st.idle[i] -= inst.cores[e]
-    for n in range(inst.cores[e]):
-        best = -1
-        for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
-            if st.running[c] < 0 and (
-                best < 0 or st.idle_since[c] < st.idle_since[best]
-            ):
-                best = c
-        st.running[best] = e
-        if n == 0:
-            st.run_end[best] = end
-
-
-def finish_task(
-    inst: Instance, plan: Queues, st: State, log: Log, core: int, now: float
-) -> None:
-    """End the entry whose first core is *core*; release its cores and complete its
-    outputs.
-    """
-    files = inst.num_files
-    e = st.running[core]
-    i = inst.core_node[core]
-    for x in range(inst.ptr[e], inst.ptr[e + 1]):
-        f = inst.files[x]
-        st.pin[i * files + f] -= 1
-        st.last_use[i * files + f] = now
-        if e < inst.num_tasks:
-            st.freq[f] -= 1
-    for x in range(inst.out_ptr[e], inst.out_ptr[e + 1]):
-        f = inst.outs[x]
-        st.has[i * files + f] = 1
-        st.copies[f] = 1
-        st.last_use[i * files + f] = now
-        if inst.keep[f]:
-            st.made[f] = now
-            st.waiting[i] += 1
-    for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
-        if st.running[c] == e:
-            st.running[c] = -1
-            st.run_end[c] = float("inf")
-            st.idle_since[c] = now
-    st.idle[i] += inst.cores[e]
-    st.finished[st.counters[at.ENDED]] = e
-    st.counters[at.ENDED] += 1
-    st.clock[1] = now
-    if plan.barriers:
-        st.round_left[plan.round_of[st.head[i] - 1]] -= 1
-    if log.enabled:
-        log.task_end[e] = now
-
+from ioopt.sim.replication.world import World
 
 FINISHED = 0
 STUCK = 1
@@ -139,253 +39,385 @@ dispatch begins. NOBODY: the dispatcher assigns no task, so time advances.
 """
 
 
-def reset(inst: Instance, plan: Queues, st: State) -> None:
-    """Reset the state *st* to time 0: held files are on the disks, and nothing has
+def start_task(w: World, i: int, now: float) -> bool:
+    """Start the staged entry of node *i* if it can start (workflow rule 3); return
+    whether it did.
+
+    The entry can start if enough cores are idle, its inputs are present, and its
+    outputs fit.
+    """
+    if not stage(w, i, now):
+        return False
+    first = i * w.num_files
+    cells = w.cells
+    reads = w.reads
+    node = w.nodes[i]
+    e = w.places[node.head].entry
+    entry = w.entries[e]
+    if node.idle < entry.cores:
+        return False
+    # Staged inputs are pinned, so those found on the disk stay there.
+    x = entry.first_input + node.staged - 1
+    while x < entry.end_input and cells[first + reads[x].file].has == 1:
+        x += 1
+    node.staged = x - entry.first_input + 1
+    if x < entry.end_input:
+        return False
+    full = node.used + entry.out_bytes > node.disk
+    if full and not make_room(w, i, entry.out_bytes, now, False):
+        return False
+    node.head += 1
+    node.staged = 0
+    for x in range(entry.first_input, entry.end_input):
+        read = reads[x]
+        cells[first + read.file].next_place = read.follow
+    take_cores(w, i, e, now + entry.compute / node.speed)
+    for x in range(entry.first_input, entry.end_input):
+        w.files[reads[x].file].need -= 1
+    for x in range(entry.first_output, entry.end_output):
+        settle_in(w, i, w.outputs[x])
+        cells[first + w.outputs[x]].has = 2
+    if w.logging:
+        entry.start = now
+    return True
+
+
+def take_cores(w: World, i: int, e: int, end: float) -> None:
+    """Give entry *e*, which runs until *end*, those cores of node *i* that have been
+    idle longest.
+
+    Ties go to the lowest core number.
+    """
+    node = w.nodes[i]
+    wanted = w.entries[e].cores
+    node.idle -= wanted
+    for n in range(wanted):
+        best = -1
+        for c in range(node.first_core, node.end_core):
+            core = w.cores[c]
+            if core.entry >= 0:
+                continue
+            if best < 0 or core.idle_since < w.cores[best].idle_since:
+                best = c
+        w.cores[best].entry = e
+        if n == 0:
+            w.cores[best].end = end
+
+
+def finish_task(w: World, c: int, now: float) -> None:
+    """End the entry whose first core is *c*; release its cores and complete its
+    outputs.
+    """
+    run = w.run
+    e = w.cores[c].entry
+    i = w.cores[c].node
+    entry = w.entries[e]
+    node = w.nodes[i]
+    first = i * w.num_files
+    for x in range(entry.first_input, entry.end_input):
+        f = w.reads[x].file
+        cell = w.cells[first + f]
+        cell.pin -= 1
+        cell.last_use = now
+        if e < w.num_tasks:
+            w.files[f].freq -= 1
+    for x in range(entry.first_output, entry.end_output):
+        f = w.outputs[x]
+        cell = w.cells[first + f]
+        cell.has = 1
+        cell.last_use = now
+        file = w.files[f]
+        file.copies = 1
+        if file.keep:
+            file.made = now
+            node.waiting += 1
+    for other in range(node.first_core, node.end_core):
+        core = w.cores[other]
+        if core.entry == e:
+            core.entry = -1
+            core.end = float("inf")
+            core.idle_since = now
+    node.idle += entry.cores
+    w.finished[run.ended] = e
+    run.ended += 1
+    run.last_end = now
+    if w.barriers:
+        w.rounds[w.places[node.head - 1].round].left -= 1
+    if w.logging:
+        entry.end = now
+
+
+def reset(w: World) -> None:
+    """Reset the state of *w* to time 0: held files are on the disks, and nothing has
     started.
     """
-    nodes = inst.num_nodes
-    files = inst.num_files
-    for x in range(nodes * files):
-        st.has[x] = 0
-        st.pin[x] = 0
-        st.nxt[x] = NO_PLACE
-        st.last_use[x] = -1.0
-    for x in range(len(st.counters)):
-        st.counters[x] = 0
-    for f in range(files):
-        st.need[f] = 0
-        st.freq[f] = 0
-        st.copies[f] = 0
-        st.flying[f] = 0
-        st.saved[f] = 0 if inst.product[f] else 2
-    st.clock[0] = 0.0
-    st.clock[1] = 0.0
-    st.clock[2] = JUST_AFTER
-    note_arrivals(inst, st)
-    for r in range(plan.num_rounds):
-        st.round_left[r] = 0
-    for i in range(nodes):
-        st.used[i] = 0
-        st.num_residents[i] = 0
-        st.head[i] = plan.ptr[i]
-        st.staged[i] = 0
-        st.idle[i] = inst.node_cores[i]
-        st.waiting[i] = 0
-    for c in range(len(inst.core_node)):
-        st.running[c] = -1
-        st.run_end[c] = float("inf")
-        st.idle_since[c] = 0.0
-    for y in range(inst.num_flows):
-        st.recv[y] = -1
-        st.target[y] = -1
-        st.rate[y] = 0.0
-        st.due[y] = float("inf")
-    for x in range(len(inst.held_node)):
-        settle_in(inst, st, inst.held_node[x], inst.held_file[x])
-        st.has[inst.held_node[x] * files + inst.held_file[x]] = 1
-        st.copies[inst.held_file[x]] += 1
-    for i in range(nodes):
-        for p in range(plan.ptr[i + 1] - 1, plan.ptr[i] - 1, -1):
-            e = plan.entry[p]
-            if plan.barriers:
-                st.round_left[plan.round_of[p]] += 1
-            for x in range(inst.ptr[e], inst.ptr[e + 1]):
-                f = inst.files[x]
-                st.follow[x] = st.nxt[i * files + f]
-                st.nxt[i * files + f] = p
-                st.need[f] += 1
-                if e < inst.num_tasks:
-                    st.freq[f] += 1
-    for f in range(files):
-        if (st.need[f] > 0 and st.copies[f] == 0 and st.saved[f] == 2) or inst.keep[f]:
-            st.counters[at.OWED] += inst.size[f]
+    reset_numbers(w)
+    for cell in w.cells:
+        cell.has = 0
+        cell.pin = 0
+        cell.next_place = NO_PLACE
+        cell.last_use = -1.0
+    for file in w.files:
+        file.need = 0
+        file.freq = 0
+        file.copies = 0
+        file.flying = 0
+        file.saved = 0 if file.product else 2
+    note_arrivals(w)
+    for r in range(w.num_rounds):
+        w.rounds[r].left = 0
+    for node in w.nodes:
+        node.used = 0
+        node.num_residents = 0
+        node.head = node.first_place
+        node.staged = 0
+        node.idle = node.cores
+        node.waiting = 0
+    for core in w.cores:
+        core.entry = -1
+        core.end = float("inf")
+        core.idle_since = 0.0
+    for flow in w.flows:
+        flow.file = -1
+        flow.target = -1
+        flow.rate = 0.0
+        flow.due = float("inf")
+    for held in w.held:
+        settle_in(w, held.node, held.file)
+        w.cells[held.node * w.num_files + held.file].has = 1
+        w.files[held.file].copies += 1
+    for i in range(w.num_nodes):
+        count_readers(w, i)
+    for file in w.files:
+        to_fetch = file.need > 0 and file.copies == 0 and file.saved == 2
+        if to_fetch or file.keep:
+            w.run.owed += file.size
 
 
-def open_rounds(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
+def reset_numbers(w: World) -> None:
+    """Reset the numbers of the replay as a whole."""
+    run = w.run
+    run.now = 0.0
+    run.last_end = 0.0
+    run.instant = JUST_AFTER
+    run.owed = 0
+    run.remote_bytes = 0
+    run.replica_bytes = 0
+    run.saved_bytes = 0
+    run.transfers = 0
+    run.evictions = 0
+    run.fetches = 0
+    run.refetched = 0
+    run.saves = 0
+    run.spills = 0
+    run.opened = 0
+    run.ended = 0
+    run.arrived = 0
+    run.saving = 0
+    run.request = 0
+    run.wanted = 0
+    run.passed = 0
+    run.changed = 0
+    run.begun = 0
+
+
+def count_readers(w: World, i: int) -> None:
+    """Count the readers of files in the queue of node *i*, and link each to the next
+    reader of the file in that queue.
+    """
+    first = i * w.num_files
+    node = w.nodes[i]
+    for p in range(node.end_place - 1, node.first_place - 1, -1):
+        e = w.places[p].entry
+        entry = w.entries[e]
+        if w.barriers:
+            w.rounds[w.places[p].round].left += 1
+        for x in range(entry.first_input, entry.end_input):
+            read = w.reads[x]
+            cell = w.cells[first + read.file]
+            file = w.files[read.file]
+            read.follow = cell.next_place
+            cell.next_place = p
+            file.need += 1
+            if e < w.num_tasks:
+                file.freq += 1
+
+
+def open_rounds(w: World, now: float) -> None:
     """Open the first round of a plan, and each later round once the round before it has
     ended on all nodes.
     """
-    while st.counters[at.OPENED] < plan.num_rounds and (
-        st.counters[at.OPENED] == 0 or st.round_left[st.counters[at.OPENED] - 1] == 0
+    run = w.run
+    while run.opened < w.num_rounds and (
+        run.opened == 0 or w.rounds[run.opened - 1].left == 0
     ):
-        r = st.counters[at.OPENED]
-        for x in range(plan.drop_ptr[r], plan.drop_ptr[r + 1]):
-            i = plan.drop_node[x]
-            f = plan.drop_file[x]
-            if st.has[i * inst.num_files + f] == 1:
-                evict(inst, st, log, i, f, now)
-        st.counters[at.OPENED] = r + 1
+        opened = w.rounds[run.opened]
+        for x in range(opened.first_drop, opened.end_drop):
+            drop = w.drops[x]
+            if w.cells[drop.node * w.num_files + drop.file].has == 1:
+                evict(w, drop.node, drop.file, now)
+        run.opened += 1
 
 
-def hopeless(inst: Instance, st: State, now: float, horizon: float) -> bool:
+def hopeless(w: World, now: float, horizon: float) -> bool:
     """Return whether the bytes that must still cross the shared link make the replay
     end later than *horizon* seconds.
     """
-    if not inst.shared:
+    if not w.shared:
         return False
-    owed = float(st.counters[at.OWED])
-    for y in range(inst.num_flows):
-        f = st.recv[y]
-        if f >= 0 and (st.source[y] < 0 or (st.target[y] < 0 and inst.keep[f] > 0)):
-            owed += max(0.0, st.left[y] - st.rate[y] * (now - st.since[y]))
-    return now + owed / inst.capacity[inst.num_nodes + inst.num_storages] > horizon
+    owed = float(w.run.owed)
+    for flow in w.flows:
+        f = flow.file
+        if f < 0:
+            continue
+        if flow.source < 0 or (flow.target < 0 and w.files[f].keep > 0):
+            owed += max(0.0, flow.left - flow.rate * (now - flow.since))
+    return now + owed / w.resources[w.num_nodes + w.num_storages].capacity > horizon
 
 
-def next_event(inst: Instance, st: State) -> float:
+def next_event(w: World) -> float:
     """Return the time in seconds of the next end of a task or a transfer, or of the
     next arrival of a task.
 
     Return infinity if there is no such event.
     """
     soonest = float("inf")
-    for c in range(len(inst.core_node)):
-        if st.run_end[c] < soonest:
-            soonest = st.run_end[c]
-    for y in range(inst.num_flows):
-        if st.due[y] < soonest:
-            soonest = st.due[y]
-    if not inst.plain and st.counters[at.ARRIVED] < inst.num_tasks:
-        soonest = min(soonest, inst.release[inst.by_release[st.counters[at.ARRIVED]]])
+    for core in w.cores:
+        if core.end < soonest:
+            soonest = core.end
+    for flow in w.flows:
+        if flow.due < soonest:
+            soonest = flow.due
+    if not w.plain and w.run.arrived < w.num_tasks:
+        soonest = min(soonest, w.entries[w.by_release[w.run.arrived]].release)
     return soonest
 
 
-def complete(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
+def complete(w: World, now: float) -> None:
     """Set the time to *now*, and end everything that is due at this instant."""
-    if now > st.clock[2]:
-        st.counters[at.ROUND] = -1
-    st.counters[at.ROUND] += 1
+    run = w.run
+    if now > run.instant:
+        run.passed = -1
+    run.passed += 1
     instant = now + JUST_AFTER + RELATIVE_AFTER * now
-    st.clock[0] = now
-    st.clock[2] = instant
-    for c in range(len(inst.core_node)):
-        if st.run_end[c] <= instant:
-            finish_task(inst, plan, st, log, c, now)
-    for y in range(inst.num_flows):
-        if st.due[y] <= instant:
-            arrive(inst, st, log, y, now)
-    if not inst.plain:
-        note_arrivals(inst, st)
+    run.now = now
+    run.instant = instant
+    for c in range(len(w.cores)):
+        if w.cores[c].end <= instant:
+            finish_task(w, c, now)
+    for y in range(len(w.flows)):
+        if w.flows[y].due <= instant:
+            arrive(w, y, now)
+    if not w.plain:
+        note_arrivals(w)
 
 
-def note_arrivals(inst: Instance, st: State) -> None:
+def note_arrivals(w: World) -> None:
     """Count the tasks that have arrived by the present instant."""
-    n = st.counters[at.ARRIVED]
-    while n < inst.num_tasks and inst.release[inst.by_release[n]] <= st.clock[2]:
+    run = w.run
+    n = run.arrived
+    while n < w.num_tasks and w.entries[w.by_release[n]].release <= run.instant:
         n += 1
-    st.counters[at.ARRIVED] = n
+    run.arrived = n
 
 
-def passes(inst: Instance, plan: Queues, st: State, log: Log, now: float) -> None:
+def passes(w: World, now: float) -> None:
     """Make passes over the nodes until a pass changes nothing.
 
     On each node, a pass starts at most one task, one transfer and, in workflows, one
     save.
     """
-    workflow = not inst.plain
+    run = w.run
+    nodes = w.nodes
+    flows = w.flows
+    workflow = not w.plain
     moved = True
     while moved:
         moved = False
-        for i in range(inst.num_nodes):
+        for i in range(w.num_nodes):
+            node = nodes[i]
             if workflow:
-                st.counters[at.REQUEST] = -1
-            if st.idle[i] > 0 and start_task(inst, plan, st, log, i, now):
+                run.request = -1
+            if node.idle > 0 and start_task(w, i, now):
                 moved = True
-            if (st.recv[i] < 0 or inst.staging[i] > 1) and start_transfer(
-                inst, plan, st, log, i, now
-            ):
+            receives = flows[i].file >= 0 and node.staging == 1
+            if not receives and start_transfer(w, i, now):
                 moved = True
-            if (
-                workflow
-                and st.recv[inst.num_nodes + i] < 0
-                and (st.counters[at.REQUEST] >= 0 or st.waiting[i] > 0)
-            ):
-                start_save(inst, plan, st, log, i, now)
+            if not workflow or flows[w.num_nodes + i].file >= 0:
+                continue
+            if run.request >= 0 or node.waiting > 0:
+                start_save(w, i, now)
                 moved = True
 
 
-def over(inst: Instance, st: State, log: Log, total: int) -> int:
+def over(w: World, total: int) -> int:
     """Return FINISHED once all *total* entries and all saves have ended; PAUSED before
     that.
 
     Return LOG_FULL instead of FINISHED if the log was too short.
     """
-    if st.counters[at.ENDED] < total or st.counters[at.SAVING] > 0:
+    run = w.run
+    if run.ended < total or run.saving > 0:
         return PAUSED
-    if log.enabled and (
-        st.counters[at.TRANSFERS] > len(log.start)
-        or st.counters[at.EVICTIONS] > len(log.evicted_at)
+    if w.logging and (
+        run.transfers > len(w.transfers) or run.evictions > len(w.evictions)
     ):
         return LOG_FULL
     return FINISHED
 
 
-def replay(
-    inst: Instance, plan: Queues, st: State, log: Log, horizon: float
-) -> tuple[float, int]:
-    """Replay *plan*; return the end of the last entry in seconds, and a status code.
+def replay(w: World, horizon: float) -> tuple[float, int]:
+    """Replay the plan of *w*; return the end of the last entry in seconds, and a status
+    code.
 
     A replay that must end later than *horizon* seconds is given up with the status
     BEYOND.
     """
-    reset(inst, plan, st)
-    return advance(inst, plan, st, log, horizon, 1 << 60, REPLAY)
+    reset(w)
+    return advance(w, horizon, 1 << 60, REPLAY)
 
 
-def begin_or_advance(
-    inst: Instance,
-    plan: Queues,
-    st: State,
-    log: Log,
-    most: int,
-    task: int = REPLAY,
-    i: int = 0,
-) -> tuple[float, int]:
-    """Replay a plan in pieces of *most* instants: begin if the state *st* is unused,
-    else continue.
+def begin_or_advance(w: World, most: int, task: int, i: int) -> tuple[float, int]:
+    """Replay a plan in pieces of *most* instants: begin if ``run.begun`` is 0, else
+    continue.
 
     If *task* is not REPLAY, make one step of a dispatch instead (workflow rule 11). A
     task index assigns the task to node *i*; the values BEGIN and NOBODY assign no task.
     Return ASKING once the passes over the nodes change nothing any more. In a dispatch
-    ``plan`` has one place for each node. Replay and dispatch share this function so
-    that they are compiled once.
+    the plan has one place for each node.
     """
-    if task == BEGIN or (task == REPLAY and not st.counters[at.BEGUN]):
-        reset(inst, plan, st)
-        st.counters[at.BEGUN] = 1
+    if task == BEGIN or (task == REPLAY and not w.run.begun):
+        reset(w)
+        w.run.begun = 1
     if task == BEGIN:
-        leave_unassigned(inst, st)
+        leave_unassigned(w)
     elif task >= 0:
-        plan.entry[i] = task
-        st.head[i] = i
-        for x in range(inst.ptr[task], inst.ptr[task + 1]):
-            st.follow[x] = NO_PLACE
-            st.nxt[i * inst.num_files + inst.files[x]] = i
-    return advance(inst, plan, st, log, float("inf"), most, task)
+        w.places[i].entry = task
+        w.nodes[i].head = i
+        entry = w.entries[task]
+        for x in range(entry.first_input, entry.end_input):
+            w.reads[x].follow = NO_PLACE
+            w.cells[i * w.num_files + w.reads[x].file].next_place = i
+    return advance(w, float("inf"), most, task)
 
 
-def leave_unassigned(inst: Instance, st: State) -> None:
+def leave_unassigned(w: World) -> None:
     """Empty the queues of a dispatch, and leave every task unassigned."""
-    for i in range(inst.num_nodes):
-        st.head[i] = i + 1
-    for x in range(inst.num_nodes * inst.num_files):
-        st.nxt[x] = NO_PLACE
-    for f in range(inst.num_files):
-        st.need[f] = 0
-        st.freq[f] = 0
-    for x in range(inst.ptr[inst.num_tasks]):
-        st.need[inst.files[x]] += 1
-        st.freq[inst.files[x]] += 1
+    for i in range(w.num_nodes):
+        w.nodes[i].head = i + 1
+    for cell in w.cells:
+        cell.next_place = NO_PLACE
+    for file in w.files:
+        file.need = 0
+        file.freq = 0
+    for k in range(w.num_tasks):
+        for x in range(w.entries[k].first_input, w.entries[k].end_input):
+            file = w.files[w.reads[x].file]
+            file.need += 1
+            file.freq += 1
 
 
-def advance(
-    inst: Instance,
-    plan: Queues,
-    st: State,
-    log: Log,
-    horizon: float,
-    most: int,
-    task: int,
-) -> tuple[float, int]:
+def advance(w: World, horizon: float, most: int, task: int) -> tuple[float, int]:
     """Continue a replay or a dispatch for at most *most* instants (timeline rule 6);
     return the end of the last entry in seconds, and a status code.
 
@@ -394,28 +426,27 @@ def advance(
     question comes at the present instant. If *task* is NOBODY, it comes after the next
     instant.
     """
-    total = inst.num_tasks if task != REPLAY else len(plan.entry)
-    now = st.clock[0]
+    run = w.run
+    total = w.num_tasks if task != REPLAY else w.num_entries
+    now = run.now
     settled = task == NOBODY
     for _ in range(most):
         if not settled:
-            if plan.barriers:
-                open_rounds(inst, plan, st, log, now)
-            passes(inst, plan, st, log, now)
-            code = over(inst, st, log, total)
+            if w.barriers:
+                open_rounds(w, now)
+            passes(w, now)
+            code = over(w, total)
             if code == PAUSED and task != REPLAY:
                 code = ASKING
             if code != PAUSED:
-                return st.clock[1], code
+                return run.last_end, code
         settled = False
-        if st.counters[at.CHANGED]:
-            share_out(inst, st, now)
-        now = next_event(inst, st)
+        if run.changed:
+            share_out(w, now)
+        now = next_event(w)
         if now == float("inf"):
-            return st.clock[1], STUCK
-        if now > horizon or (
-            horizon < float("inf") and hopeless(inst, st, now, horizon)
-        ):
+            return run.last_end, STUCK
+        if now > horizon or (horizon < float("inf") and hopeless(w, now, horizon)):
             return now, BEYOND
-        complete(inst, plan, st, log, now)
-    return st.clock[1], PAUSED
+        complete(w, now)
+    return run.last_end, PAUSED

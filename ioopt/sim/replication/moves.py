@@ -2,416 +2,399 @@
 
 A flow carries one transfer at a time. Flow i < num_nodes carries the files that node i
 receives. In workflows, flow num_nodes + i carries the files that node i saves. Nodes
-that receive several files at once have further flows. The module is plain Python over
-the arrays of :mod:`ioopt.sim.replication.state`; numba compiles the same code.
+that receive several files at once have further flows. The text runs as plain Python and
+compiled (:mod:`ioopt.compiled.memory`).
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from ioopt.compiled import tuned
-from ioopt.sim.replication import state as at
 from ioopt.sim.replication.disk import clear_room, lacking, make_room, settle_in
-from ioopt.sim.replication.state import Instance, Log, Queues, State
-
-if TYPE_CHECKING:
-    from ioopt.compiled import Floats, Ints
+from ioopt.sim.replication.world import OPEN, World
 
 FASTER = 1e-9
 """Relative difference below which rates count as equal."""
+CROSSED = 3
+"""Largest number of resources that a transfer crosses."""
 
 
-def fill(
-    capacity: Floats,
-    use: Ints,
-    num_flows: int,
-    width: int,
-    rates: Floats,
-    left: Floats,
-    count: Ints,
-) -> None:
-    """Write the max-min fair rate of every flow into *rates* (Bertsekas and Gallager,
-    Section 6.5.2).
+def fill(w: World, num_busy: int) -> None:
+    """Write the max-min fair rate of every busy flow into ``w.busy`` (Bertsekas and
+    Gallager, Section 6.5.2).
 
     The rates of all flows grow together until a resource is full. The flows that cross
-    it keep their rate, and the others grow on. ``use[j * width : (j + 1) * width]`` are
-    the resources that flow *j* crosses; -1 stands for none. ``capacity`` holds the
-    bytes per second of each resource. ``rates`` receives the bytes per second of each
-    flow, infinity for a flow that crosses no resource. ``left`` and ``count`` are
-    scratch space with one value for each resource.
+    it keep their rate, and the others grow on. Flow number *j* of ``w.busy`` crosses
+    the resources ``w.use[3 * j : 3 * j + 3]``; -1 stands for none. A flow that crosses
+    no resource gets the rate infinity.
     """
-    for x in range(num_flows * width):
-        r = use[x]
-        if r >= 0:
-            left[r] = capacity[r]
-            count[r] = 0
-    for j in range(num_flows):
-        rates[j] = -1.0
-        for x in range(j * width, (j + 1) * width):
-            if use[x] >= 0:
-                count[use[x]] += 1
-    waiting = num_flows
+    busy = w.busy
+    use = w.use
+    resources = w.resources
+    for x in range(num_busy * CROSSED):
+        if use[x] >= 0:
+            resource = resources[use[x]]
+            resource.left = resource.capacity
+            resource.crossing = 0
+    for j in range(num_busy):
+        busy[j].rate = -1.0
+    for x in range(num_busy * CROSSED):
+        if use[x] >= 0:
+            resources[use[x]].crossing += 1
+    waiting = num_busy
     while waiting > 0:
         share = float("inf")
         tight = -1
-        for j in range(num_flows):
-            if rates[j] < 0.0:
-                for x in range(j * width, (j + 1) * width):
-                    r = use[x]
-                    if r >= 0 and left[r] < share * count[r]:
-                        share = left[r] / count[r]
-                        tight = r
-        for j in range(num_flows):
-            if rates[j] >= 0.0:
+        for j in range(num_busy):
+            if busy[j].rate >= 0.0:
+                continue
+            for x in range(j * CROSSED, (j + 1) * CROSSED):
+                if use[x] >= 0:
+                    resource = resources[use[x]]
+                    if resource.left < share * resource.crossing:
+                        share = resource.left / resource.crossing
+                        tight = use[x]
+        for j in range(num_busy):
+            if busy[j].rate >= 0.0:
                 continue
             crosses = tight < 0
-            for x in range(j * width, (j + 1) * width):
+            for x in range(j * CROSSED, (j + 1) * CROSSED):
                 if use[x] == tight:
                     crosses = True
             if not crosses:
                 continue
-            rates[j] = share
+            busy[j].rate = share
             waiting -= 1
-            for x in range(j * width, (j + 1) * width):
-                r = use[x]
-                if r >= 0:
-                    count[r] -= 1
-                    left[r] = max(0.0, left[r] - share)
+            for x in range(j * CROSSED, (j + 1) * CROSSED):
+                if use[x] >= 0:
+                    resource = resources[use[x]]
+                    resource.crossing -= 1
+                    resource.left = max(0.0, resource.left - share)
 
 
-def stage(
-    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
-) -> bool:
+def stage(w: World, i: int, now: float) -> bool:
     """Pin the inputs of the first unstarted entry of node *i* on the node's disk
     (timeline rules 1, 3, 8).
 
     Return False if no entry can be staged now.
     """
-    if st.staged[i]:
+    node = w.nodes[i]
+    if node.staged:
         return True
-    p = st.head[i]
-    if p >= plan.ptr[i + 1] or (
-        plan.barriers and plan.round_of[p] >= st.counters[at.OPENED]
-    ):
+    run = w.run
+    p = node.head
+    if p >= node.end_place:
         return False
-    if plan.growing and plan.entry[p] < 0:
-        if plan.entry[p] == at.OPEN and st.counters[at.WANTED] == 0:
-            st.counters[at.WANTED] = i + 1
+    place = w.places[p]
+    if w.barriers and place.round >= run.opened:
         return False
-    e = plan.entry[p]
-    if inst.release[e] > st.clock[2]:
+    if w.growing and place.entry < 0:
+        if place.entry == OPEN and run.wanted == 0:
+            run.wanted = i + 1
         return False
-    if len(plan.clear) > 0 and not clear_room(inst, plan, st, log, i, p, now):
+    entry = w.entries[place.entry]
+    if entry.release > run.instant:
         return False
-    st.staged[i] = 1
-    for x in range(inst.ptr[e], inst.ptr[e + 1]):
-        st.pin[i * inst.num_files + inst.files[x]] += 1
+    if w.clearing and not clear_room(w, i, p, now):
+        return False
+    node.staged = 1
+    for x in range(entry.first_input, entry.end_input):
+        w.cells[i * w.num_files + w.reads[x].file].pin += 1
     return True
 
 
-def set_off(
-    inst: Instance,
-    st: State,
-    log: Log,
-    y: int,
-    f: int,
-    source: int,
-    target: int,
-    now: float,
-) -> None:
+def set_off(w: World, y: int, f: int, source: int, target: int, now: float) -> None:
     """Start a transfer of file *f* on flow *y* from node *source* to node *target*.
 
     -1 stands for the remote storage.
     """
-    st.recv[y] = f
-    st.source[y] = source
-    st.target[y] = target
-    st.left[y] = inst.size[f]
-    st.rate[y] = 0.0
-    st.since[y] = now
-    st.due[y] = now if inst.size[f] == 0 else float("inf")
-    st.counters[at.CHANGED] = 1
-    n = st.counters[at.TRANSFERS]
-    if log.enabled and n < len(log.start):
-        log.file[n] = f
-        log.source[n] = source
-        log.destination[n] = target
-        log.start[n] = now
-    st.slot[y] = n
-    st.counters[at.TRANSFERS] = n + 1
+    run = w.run
+    flow = w.flows[y]
+    size = w.files[f].size
+    flow.file = f
+    flow.source = source
+    flow.target = target
+    flow.left = size
+    flow.rate = 0.0
+    flow.since = now
+    flow.due = now if size == 0 else float("inf")
+    run.changed = 1
+    n = run.transfers
+    if w.logging and n < len(w.transfers):
+        transfer = w.transfers[n]
+        transfer.file = f
+        transfer.source = source
+        transfer.destination = target
+        transfer.start = now
+    flow.row = n
+    run.transfers = n + 1
 
 
-def start_transfer(
-    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
-) -> bool:
+def start_transfer(w: World, i: int, now: float) -> bool:
     """Start the first possible transfer for the staged entry of node *i* (timeline rule
     2).
 
     Return whether a transfer started. If the node can receive several files at once
     (workflow rule 21), also look at later entries of its queue, in order.
     """
-    if plan.carried:
-        return carry(inst, plan, st, log, i, now)
-    if not stage(inst, plan, st, log, i, now):
+    if w.carried:
+        return carry(w, i, now)
+    if not stage(w, i, now):
         return False
-    head = st.head[i]
-    if inst.staging[i] == 1:
-        return bring(inst, plan, st, log, i, i, plan.entry[head], 0, now, False)
-    y = free_slot(inst, st, i)
+    node = w.nodes[i]
+    head = node.head
+    if node.staging == 1:
+        return bring(w, i, i, w.places[head].entry, 0, now, False)
+    y = free_slot(w, i)
     if y < 0:
         return False
-    for p in range(head, min(head + inst.staging[i], plan.ptr[i + 1])):
-        e = plan.entry[p]
-        if plan.barriers and plan.round_of[p] >= st.counters[at.OPENED]:
+    for p in range(head, min(head + node.staging, node.end_place)):
+        place = w.places[p]
+        if w.barriers and place.round >= w.run.opened:
             return False
-        kept = lacking(inst, plan, st, i, head, p)
-        if inst.release[e] <= st.clock[2] and bring(
-            inst, plan, st, log, i, y, e, kept, now, p > head
-        ):
+        kept = lacking(w, i, head, p)
+        if w.entries[place.entry].release > w.run.instant:
+            continue
+        if bring(w, i, y, place.entry, kept, now, p > head):
             return True
     return False
 
 
-def free_slot(inst: Instance, st: State, i: int) -> int:
+def free_slot(w: World, i: int) -> int:
     """Return a flow on which node *i* can receive another file; -1 if all its flows are
     in use.
     """
-    if st.recv[i] < 0:
+    if w.flows[i].file < 0:
         return i
-    for y in range(inst.slot_ptr[i], inst.slot_ptr[i + 1]):
-        if st.recv[y] < 0:
-            return int(y)
+    for y in range(w.nodes[i].first_slot, w.nodes[i].end_slot):
+        if w.flows[y].file < 0:
+            return y
     return -1
 
 
-@tuned(forceinline=True)
-def bring(
-    inst: Instance,
-    plan: Queues,
-    st: State,
-    log: Log,
-    i: int,
-    y: int,
-    e: int,
-    kept: int,
-    now: float,
-    ahead: bool,
-) -> bool:
+def bring(w: World, i: int, y: int, e: int, kept: int, now: float, ahead: bool) -> bool:
     """Start the first possible transfer of an input of entry *e* to node *i*, on flow
     *y*.
 
     Return whether a transfer started. If *ahead*, the entry is not the first in the
     queue; then *kept* bytes of the disk are reserved for the entries before it.
     """
-    files = inst.num_files
-    for x in range(inst.ptr[e] + (0 if ahead else st.staged[i] - 1), inst.ptr[e + 1]):
-        f = inst.files[x]
-        if st.has[i * files + f] != 0 or (
-            st.copies[f] == 0 and (st.flying[f] > 0 or st.saved[f] != 2)
-        ):
+    files = w.num_files
+    cells = w.cells
+    node = w.nodes[i]
+    entry = w.entries[e]
+    first = entry.first_input
+    if not ahead:
+        first += node.staged - 1
+    for x in range(first, entry.end_input):
+        f = w.reads[x].file
+        if cells[i * files + f].has != 0:
             continue
-        if st.used[i] + inst.size[f] + kept > inst.disk[i] and not make_room(
-            inst, plan, st, log, i, inst.size[f] + kept, now, ahead
-        ):
+        file = w.files[f]
+        if file.copies == 0 and (file.flying > 0 or file.saved != 2):
+            continue
+        wanted = file.size + kept
+        if node.used + wanted > node.disk and not make_room(w, i, wanted, now, ahead):
             continue
         source = -1
-        if st.copies[f] > 0:
+        if file.copies > 0:
             source = 0
-            while st.has[source * files + f] != 1:
+            while cells[source * files + f].has != 1:
                 source += 1
-            if plan.least_loaded:
-                source = least_loaded(inst, st, i, f)
-        send(inst, st, log, y, f, source, i, now)
+            if w.least_loaded:
+                source = least_loaded(w, i, f)
+        send(w, y, f, source, i, now)
         return True
     return False
 
 
-@tuned(forceinline=True)
-def send(
-    inst: Instance, st: State, log: Log, y: int, f: int, source: int, i: int, now: float
-) -> None:
+def send(w: World, y: int, f: int, source: int, i: int, now: float) -> None:
     """Start a transfer of file *f* from *source* to node *i* on flow *y*."""
+    run = w.run
+    file = w.files[f]
     if source >= 0:
-        st.pin[source * inst.num_files + f] += 1
-        st.counters[at.REPLICA_BYTES] += inst.size[f]
+        w.cells[source * w.num_files + f].pin += 1
+        run.replica_bytes += file.size
     else:
-        if st.copies[f] == 0:
-            st.counters[at.OWED] -= inst.size[f]
-        st.counters[at.REMOTE_BYTES] += inst.size[f]
-        st.counters[at.REMOTE_COUNT] += 1
-        st.counters[at.REFETCHED] += inst.product[f]
-    settle_in(inst, st, i, f)
-    st.has[i * inst.num_files + f] = 2
-    st.flying[f] += 1
-    set_off(inst, st, log, y, f, source, i, now)
+        if file.copies == 0:
+            run.owed -= file.size
+        run.remote_bytes += file.size
+        run.fetches += 1
+        run.refetched += file.product
+    settle_in(w, i, f)
+    w.cells[i * w.num_files + f].has = 2
+    file.flying += 1
+    set_off(w, y, f, source, i, now)
 
 
-def carry(
-    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
-) -> bool:
+def carry(w: World, i: int, now: float) -> bool:
     """Start the first planned transfer to node *i* whose source has the file (timeline
     rule 7).
 
     Return whether a transfer started.
     """
-    if st.recv[i] >= 0:
+    if w.flows[i].file >= 0:
         return False
-    number = max(0, st.counters[at.OPENED] - 1)
-    for m in range(plan.move_ptr[i], plan.move_ptr[i + 1]):
-        f = plan.move_file[m]
-        source = plan.move_source[m]
-        if plan.move_round[m] != number or st.has[i * inst.num_files + f] != 0:
+    node = w.nodes[i]
+    number = max(0, w.run.opened - 1)
+    for m in range(node.first_move, node.end_move):
+        move = w.moves[m]
+        f = move.file
+        source = move.source
+        if move.round != number or w.cells[i * w.num_files + f].has != 0:
             continue
-        sent = source < 0 or st.has[source * inst.num_files + f] == 1
-        if sent and st.used[i] + inst.size[f] <= inst.disk[i]:
-            send(inst, st, log, i, f, source, i, now)
+        if source >= 0 and w.cells[source * w.num_files + f].has != 1:
+            continue
+        if node.used + w.files[f].size <= node.disk:
+            send(w, i, f, source, i, now)
             return True
     return False
 
 
-def least_loaded(inst: Instance, st: State, i: int, f: int) -> int:
+def least_loaded(w: World, i: int, f: int) -> int:
     """Return the least loaded source of file *f* for node *i* (workflow rule 22); -1 is
     the remote storage.
 
     Some node must hold the file.
     """
-    for r in range(len(inst.capacity)):
-        st.crossing[r] = 0
-    for y in range(inst.num_flows):
-        if st.recv[y] >= 0 and inst.size[st.recv[y]] > 0:
-            cross(inst, st, st.recv[y], st.source[y], st.target[y], 0)
-            for x in range(3):
-                if st.use[x] >= 0:
-                    st.crossing[st.use[x]] += 1
+    resources = w.resources
+    use = w.use
+    for resource in resources:
+        resource.crossing = 0
+    for flow in w.flows:
+        if flow.file >= 0 and w.files[flow.file].size > 0:
+            cross(w, flow.file, flow.source, flow.target, 0)
+            for x in range(CROSSED):
+                if use[x] >= 0:
+                    resources[use[x]].crossing += 1
     best = -1
     near = 0.0
-    for j in range(inst.num_nodes):
-        share = inst.capacity[j] / (st.crossing[j] + 1)
-        if st.has[j * inst.num_files + f] == 1 and share > near:
+    for j in range(w.num_nodes):
+        share = resources[j].capacity / (resources[j].crossing + 1)
+        if w.cells[j * w.num_files + f].has == 1 and share > near:
             best = j
             near = share
-    if st.saved[f] == 2:
+    if w.files[f].saved == 2:
         far = float("inf")
-        cross(inst, st, f, -1, i, 0)
-        for x in range(1, 3):
-            r = st.use[x]
-            if r >= 0:
-                far = min(far, inst.capacity[r] / (st.crossing[r] + 1))
+        cross(w, f, -1, i, 0)
+        for x in range(1, CROSSED):
+            if use[x] >= 0:
+                resource = resources[use[x]]
+                far = min(far, resource.capacity / (resource.crossing + 1))
         if far > near * (1.0 + FASTER):
             return -1
     return best
 
 
-def start_save(
-    inst: Instance, plan: Queues, st: State, log: Log, i: int, now: float
-) -> None:
+def start_save(w: World, i: int, now: float) -> None:
     """Start a save from node *i* to the remote storage (workflow rule 8).
 
     Save the file requested in this turn; without a request, save the oldest product on
     the node that must be kept.
     """
-    files = inst.num_files
-    f = st.counters[at.REQUEST]
+    run = w.run
+    f = run.request
     if f < 0:
-        f = oldest_to_keep(inst, st, i)
-    if inst.keep[f]:
-        st.counters[at.OWED] -= inst.size[f]
-        for j in range(inst.num_nodes):
-            if st.has[j * files + f] == 1:
-                st.waiting[j] -= 1
+        f = oldest_to_keep(w, i)
+    file = w.files[f]
+    if file.keep:
+        run.owed -= file.size
+        for j in range(w.num_nodes):
+            if w.cells[j * w.num_files + f].has == 1:
+                w.nodes[j].waiting -= 1
     else:
-        st.counters[at.SPILLS] += 1
-    st.pin[i * files + f] += 1
-    st.saved[f] = 1
-    st.counters[at.SAVING] += 1
-    st.counters[at.SAVES] += 1
-    st.counters[at.SAVED_BYTES] += inst.size[f]
-    set_off(inst, st, log, inst.num_nodes + i, f, i, -1, now)
+        run.spills += 1
+    w.cells[i * w.num_files + f].pin += 1
+    file.saved = 1
+    run.saving += 1
+    run.saves += 1
+    run.saved_bytes += file.size
+    set_off(w, w.num_nodes + i, f, i, -1, now)
 
 
-def oldest_to_keep(inst: Instance, st: State, i: int) -> int:
+def oldest_to_keep(w: World, i: int) -> int:
     """Return the oldest product on node *i* that must be kept and is not saved yet.
 
     Ties go to the lowest file index.
     """
+    first = i * w.num_files
     best = -1
-    for s in range(st.num_residents[i]):
-        f = st.residents[i * inst.num_files + s]
-        if inst.keep[f] and st.saved[f] == 0 and st.has[i * inst.num_files + f] == 1:
-            earlier = best < 0 or st.made[f] < st.made[best]
-            if earlier or (st.made[f] == st.made[best] and f < best):
+    for x in range(first, first + w.nodes[i].num_residents):
+        f = w.cells[x].resident
+        file = w.files[f]
+        if file.keep and file.saved == 0 and w.cells[first + f].has == 1:
+            earlier = best < 0 or file.made < w.files[best].made
+            if earlier or (file.made == w.files[best].made and f < best):
                 best = f
-    return int(best)
+    return best
 
 
-def share_out(inst: Instance, st: State, now: float) -> None:
+def share_out(w: World, now: float) -> None:
     """Recompute the rates of all transfers (timeline rule 5), and the ends of those
     whose rate has changed.
     """
-    flows = 0
-    for y in range(inst.num_flows):
-        f = st.recv[y]
-        if f < 0 or inst.size[f] == 0:
+    count = 0
+    for y in range(len(w.flows)):
+        flow = w.flows[y]
+        if flow.file < 0 or w.files[flow.file].size == 0:
             continue
-        cross(inst, st, f, st.source[y], st.target[y], 3 * flows)
-        st.receivers[flows] = y
-        flows += 1
-    fill(inst.capacity, st.use, flows, 3, st.rates, st.room, st.crossing)
-    for j in range(flows):
-        y = st.receivers[j]
-        if st.rates[j] != st.rate[y]:
-            st.left[y] = max(0.0, st.left[y] - st.rate[y] * (now - st.since[y]))
-            st.since[y] = now
-            st.rate[y] = st.rates[j]
-            st.due[y] = now + st.left[y] / st.rate[y]
-    st.counters[at.CHANGED] = 0
+        cross(w, flow.file, flow.source, flow.target, CROSSED * count)
+        w.busy[count].flow = y
+        count += 1
+    fill(w, count)
+    for j in range(count):
+        rate = w.busy[j].rate
+        flow = w.flows[w.busy[j].flow]
+        if rate != flow.rate:
+            flow.left = max(0.0, flow.left - flow.rate * (now - flow.since))
+            flow.since = now
+            flow.rate = rate
+            flow.due = now + flow.left / rate
+    w.run.changed = 0
 
 
-@tuned(forceinline=True)
-def cross(
-    inst: Instance, st: State, f: int, source: int, target: int, use: int
-) -> None:
-    """Write to ``st.use`` the resources that file *f* crosses on its way from *source*
+def cross(w: World, f: int, source: int, target: int, x: int) -> None:
+    """Write to ``w.use`` the resources that file *f* crosses on its way from *source*
     to *target*.
 
-    The resources fill three places from index *use* on; -1 stands for no resource.
+    The resources fill three numbers from index *x* on; -1 stands for no resource.
     """
-    link = inst.num_nodes + inst.num_storages
+    use = w.use
     if source >= 0 and target >= 0:
-        st.use[use] = target
-        st.use[use + 1] = source
-        st.use[use + 2] = -1
+        use[x] = target
+        use[x + 1] = source
+        use[x + 2] = -1
         return
     i = max(source, target)
-    st.use[use] = i
-    st.use[use + 1] = link if inst.shared else link + 1 + i
-    st.use[use + 2] = inst.num_nodes + inst.storage[f] if inst.storage[f] >= 0 else -1
+    link = w.num_nodes + w.num_storages
+    storage = w.files[f].storage
+    use[x] = i
+    use[x + 1] = link if w.shared else link + 1 + i
+    use[x + 2] = w.num_nodes + storage if storage >= 0 else -1
 
 
-def arrive(inst: Instance, st: State, log: Log, y: int, now: float) -> None:
+def arrive(w: World, y: int, now: float) -> None:
     """End the transfer on flow *y*: its file is now complete on the receiving node or
     on the remote storage.
     """
-    files = inst.num_files
-    f = st.recv[y]
-    i = st.target[y]
-    if st.source[y] >= 0:
-        st.pin[st.source[y] * files + f] -= 1
+    run = w.run
+    flow = w.flows[y]
+    f = flow.file
+    i = flow.target
+    file = w.files[f]
+    if flow.source >= 0:
+        w.cells[flow.source * w.num_files + f].pin -= 1
     if i >= 0:
-        st.has[i * files + f] = 1
-        st.copies[f] += 1
-        st.flying[f] -= 1
-        st.last_use[i * files + f] = now
-        if inst.keep[f] and st.saved[f] == 0:
-            st.waiting[i] += 1
+        cell = w.cells[i * w.num_files + f]
+        cell.has = 1
+        cell.last_use = now
+        file.copies += 1
+        file.flying -= 1
+        if file.keep and file.saved == 0:
+            w.nodes[i].waiting += 1
     else:
-        st.saved[f] = 2
-        st.counters[at.SAVING] -= 1
-        if inst.keep[f]:
-            st.clock[1] = now
-    st.recv[y] = -1
-    st.due[y] = float("inf")
-    st.counters[at.CHANGED] = 1
-    if log.enabled and st.slot[y] < len(log.end):
-        log.end[st.slot[y]] = now
+        file.saved = 2
+        run.saving -= 1
+        if file.keep:
+            run.last_end = now
+    flow.file = -1
+    flow.due = float("inf")
+    run.changed = 1
+    if w.logging and flow.row < len(w.transfers):
+        w.transfers[flow.row].end = now

@@ -11,20 +11,20 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import inf
 from typing import Any
 
 from ioopt.models.replication.workflow_bound import (
     TransferBound,
     WorkflowBound,
+    bounds_of,
     makespan_bound_seconds,
 )
 from ioopt.problems.base import Json
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
-from ioopt.sim.replication import state as at
-from ioopt.sim.replication.state import Log, State
+from ioopt.sim.replication.world import Run, World
 from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
 
 
@@ -36,7 +36,9 @@ def link_bound_seconds(problem: ReplicationProblem) -> float:
     compute time of a task. Each file that tasks read, and that no node holds or makes,
     counts once.
     """
-    wanted = sum(problem.files[f].bytes for f in WorkflowBound(problem).first_touch)
+    wanted = sum(
+        problem.files[f].bytes for f in bounds_of(WorkflowBound, problem).first_touch
+    )
     fastest = max(node.speed for node in problem.nodes)
     least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
     return wanted / problem.network.remote_bytes_per_second + least
@@ -45,7 +47,7 @@ def link_bound_seconds(problem: ReplicationProblem) -> float:
 def report(
     problem: ReplicationProblem,
     link: LinkModel | None,
-    ran: tuple[Log, State],
+    world: World,
     entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
     makespan: float,
     actual: Mapping[str, float] | None,
@@ -56,9 +58,8 @@ def report(
     *entries* are as in :func:`schedule_of`. *actual* are the compute seconds of tasks
     that differ from the planned ones, keyed by task id.
     """
-    log, state = ran
-    metrics = metrics_of(problem, link, state, makespan)
-    schedule = schedule_of(problem, log, state, entries)
+    metrics = metrics_of(problem, link, world.run, makespan)
+    schedule = schedule_of(problem, world, entries)
     schedule["link"] = metrics["link_model"]
     if actual is not None:
         schedule["actual_compute_seconds"] = dict(actual)
@@ -85,36 +86,34 @@ def cores_busy(
 
 
 def metrics_of(
-    problem: ReplicationProblem, link: LinkModel | None, state: State, makespan: float
+    problem: ReplicationProblem, link: LinkModel | None, run: Run, makespan: float
 ) -> Json:
     """Return the metrics of a replay that ended at *makespan* seconds."""
     shared = (link or problem.network.remote_link) == "shared"
-    count = [int(value) for value in state.counters]
     metrics = {
         "makespan_seconds": makespan,
         "link_bound_seconds": link_bound_seconds(problem) if shared else None,
         "lower_bound_seconds": makespan_bound_seconds(problem, link),
         "link_model": "shared" if shared else "per-node",
-        "remote_bytes": count[at.REMOTE_BYTES],
-        "replica_bytes": count[at.REPLICA_BYTES],
-        "remote_transfers": count[at.REMOTE_COUNT],
-        "replications": count[at.TRANSFERS] - count[at.REMOTE_COUNT] - count[at.SAVES],
-        "evictions": count[at.EVICTIONS],
+        "remote_bytes": run.remote_bytes,
+        "replica_bytes": run.replica_bytes,
+        "remote_transfers": run.fetches,
+        "replications": run.transfers - run.fetches - run.saves,
+        "evictions": run.evictions,
     }
     if problem.is_workflow:
         metrics |= {
-            "saved_bytes": count[at.SAVED_BYTES],
-            "spills": count[at.SPILLS],
-            "products_refetched": count[at.REFETCHED],
-            "transfer_bound_seconds": TransferBound(problem, link).seconds,
+            "saved_bytes": run.saved_bytes,
+            "spills": run.spills,
+            "products_refetched": run.refetched,
+            "transfer_bound_seconds": bounds_of(TransferBound, problem, link).seconds,
         }
     return metrics
 
 
 def schedule_of(
     problem: ReplicationProblem,
-    log: Log,
-    state: State,
+    world: World,
     entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
 ) -> Json:
     """Return the schedule of a replay.
@@ -132,10 +131,10 @@ def schedule_of(
         return None if node < 0 else nodes[node]
 
     def by_start(k: int) -> tuple[float, int]:
-        return float(log.task_start[k]), k
+        return world.entries[k].start, k
 
     def by_end(e: int) -> tuple[float, int]:
-        return float(log.task_end[e]), e
+        return world.entries[e].end, e
 
     tasks = []
     for k in sorted(range(num_tasks), key=by_start):
@@ -143,28 +142,28 @@ def schedule_of(
             {
                 "id": names[k],
                 "node": nodes[owner[k]],
-                "start_seconds": float(log.task_start[k]),
-                "end_seconds": float(log.task_end[k]),
+                "start_seconds": world.entries[k].start,
+                "end_seconds": world.entries[k].end,
             }
         )
     transfers = []
-    for n in range(state.counters[at.TRANSFERS]):
+    for transfer in islice(world.transfers, world.run.transfers):
         transfers.append(
             {
-                "file": files[log.file[n]],
-                "source": place(log.source[n]),
-                "destination": place(log.destination[n]),
-                "start_seconds": float(log.start[n]),
-                "end_seconds": float(log.end[n]),
+                "file": files[transfer.file],
+                "source": place(transfer.source),
+                "destination": place(transfer.destination),
+                "start_seconds": transfer.start,
+                "end_seconds": transfer.end,
             }
         )
     evictions = []
-    for n in range(state.counters[at.EVICTIONS]):
+    for eviction in islice(world.evictions, world.run.evictions):
         evictions.append(
             {
-                "file": files[log.evicted_file[n]],
-                "node": nodes[log.evicted_node[n]],
-                "seconds": float(log.evicted_at[n]),
+                "file": files[eviction.file],
+                "node": nodes[eviction.node],
+                "seconds": eviction.at,
             }
         )
     schedule: Json = {"tasks": tasks, "transfers": transfers, "evictions": evictions}
@@ -175,7 +174,7 @@ def schedule_of(
                 {
                     "file": files[copy_files[e - num_tasks]],
                     "node": nodes[owner[e]],
-                    "seconds": float(log.task_end[e]),
+                    "seconds": world.entries[e].end,
                 }
             )
         schedule["copy_entries"] = done

@@ -10,10 +10,9 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
-from ioopt.compiled import compiled
-from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
+from ioopt.compiled.library import Engine
+from ioopt.compiled.memory import Maker
 from ioopt.errors import OutOfTime, SimulationError, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.base import LONGEST_SECONDS, find_cycle
@@ -26,17 +25,15 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
-from ioopt.sim.replication.report import report
-from ioopt.sim.replication.state import (
+from ioopt.sim.replication.build import (
     Queues,
-    State,
-    instance_arrays,
-    new_log,
-    new_state,
-    queue_arrays,
+    build_world,
+    maker_for,
     replay_seconds,
     require_actual,
 )
+from ioopt.sim.replication.report import report
+from ioopt.sim.replication.world import World
 
 Carried = tuple[int, int, int]
 """A planned transfer: file, source node (-1: remote storage) and round."""
@@ -325,7 +322,7 @@ def simulate(
     problem: ReplicationProblem,
     plan: ReplicationPlan,
     link: LinkModel | None = None,
-    engine: Literal["auto", "python", "compiled"] = "auto",
+    engine: Engine = "auto",
     deadline: Deadline | None = None,
     actual: Mapping[str, float] | None = None,
 ) -> Simulation:
@@ -336,7 +333,7 @@ def simulate(
 
     *actual* gives compute seconds that differ from the planned ones, keyed by task id.
     *link* overrides the instance's link model. *engine* picks the plain or the compiled
-    kernel, which agree; ``auto`` compiles only large replays. Raises SimulationError,
+    kernel, which agree. Raises SimulationError,
     with the name of the item, for queues that leave a task out, run a task twice, name
     something unknown, form a dependency cycle or can never proceed. Raises UsageError
     for invalid *actual* times, and OutOfTime if the report and its check would end too
@@ -355,42 +352,37 @@ def simulate(
             "actual": actual,
         }
         return replay_record(problem, plan, **options)
-    until = _until(problem, deadline)
+    make = maker_for(problem, engine)
+    until = _until(problem, deadline, make)
     parsed = Entries.of(problem, plan)
-    fast = engine == "compiled" or (
-        engine == "auto" and _takes_machine_code(problem, until)
-    )
-    inst = instance_arrays(problem, link, parsed.copy_files, fast, actual)
-    queues = queue_arrays(
+    queues = Queues(
         parsed.queues,
         plan.eviction,
         parsed.rounds,
         parsed.drops,
-        fast,
-        plan,
         parsed.clear,
         parsed.carried,
+        plan,
     )
-    run = kernel.begin_or_advance
-    if fast:
-        run = compiled(kernel.__name__, "begin_or_advance")
-    room = max(64, 2 * len(inst.files))
+    run = make.function(kernel.begin_or_advance)
+    room = max(64, 2 * sum(map(len, problem.inputs)))
     instants = INSTANTS if until else 1 << 60
     while True:
-        log = new_log(inst, room, room, fast)
-        state = new_state(inst, queues.num_rounds, fast)
+        world = build_world(
+            problem, queues, make, link, parsed.copy_files, actual, room
+        )
         code = kernel.PAUSED
         while code == kernel.PAUSED:
-            makespan, code = run(inst, queues, state, log, instants, kernel.REPLAY, 0)
+            makespan, code = run(world, instants, kernel.REPLAY, 0)
             if code == kernel.PAUSED and until is not None and until.expired():
                 raise _too_long(problem)
         if code != kernel.LOG_FULL:
             break
         room *= 4
     if code == kernel.STUCK:
-        raise _stuck(problem, queues, state, parsed, plan.carry_out)
+        raise _stuck(problem, world, parsed, plan.carry_out)
     entries = parsed.names, parsed.owner, parsed.copy_files
-    return report(problem, link, (log, state), entries, float(makespan), actual)
+    return report(problem, link, world, entries, makespan, actual)
 
 
 def report_seconds(problem: ReplicationProblem) -> float:
@@ -404,50 +396,31 @@ def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
     replay.
     """
     try:
-        _until(problem, deadline)
+        _until(problem, deadline, maker_for(problem))
     except OutOfTime:
         return False
     return True
 
 
-def _until(problem: ReplicationProblem, deadline: Deadline | None) -> Deadline | None:
+def _until(
+    problem: ReplicationProblem, deadline: Deadline | None, make: Maker
+) -> Deadline | None:
     """Return the deadline of the replay itself, which leaves time for the report.
 
     Return None without a limit, or if the replay takes almost no time. Raises OutOfTime
-    if the time left is too short.
+    if the time left is far too short.
     """
     if deadline is None or deadline.limit_seconds is None:
         return None
-    plain, machine = replay_seconds(problem)
+    replaying = replay_seconds(problem, make)
     after = report_seconds(problem)
-    if plain + after < CHEAP_SECONDS:
+    if replaying + after < CHEAP_SECONDS:
         return None
     until = deadline.with_overtime(after)
-    if until.remaining() < min(plain, machine + LOADING_SECONDS):
+    # The estimate is that of a busy machine; an idle one takes about half of it.
+    if replaying > 2.0 * until.remaining():
         raise _too_long(problem)
     return until
-
-
-def _takes_machine_code(problem: ReplicationProblem, until: Deadline | None) -> bool:
-    """Return whether the replay should use machine code.
-
-    Raises OutOfTime if it should not and plain Python would take far too long.
-    """
-    plain, _ = replay_seconds(problem)
-    fast = use_machine_code("timeline", until or Deadline(None), plain)
-    if not fast and until is not None and plain > 2.0 * until.remaining():
-        raise _too_long(problem)
-    return fast
-
-
-def compile_replay() -> None:
-    """Compile the replay, or load its machine code, by running it on one task."""
-    network = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 1.0}
-    task = {"id": "t", "compute_seconds": 1.0}
-    problem = ReplicationProblem.model_validate(
-        {"network": network, "nodes": [{"id": "n"}], "tasks": [task]}
-    )
-    simulate(problem, ReplicationPlan(order={"n": ("t",)}), engine="compiled")
 
 
 def _too_long(problem: ReplicationProblem) -> OutOfTime:
@@ -458,26 +431,23 @@ def _too_long(problem: ReplicationProblem) -> OutOfTime:
 
 
 def _stuck(
-    problem: ReplicationProblem,
-    queues: Queues,
-    state: State,
-    parsed: Entries,
-    carried: bool,
+    problem: ReplicationProblem, world: World, parsed: Entries, carried: bool
 ) -> SimulationError:
     """Return the error for a replay that got stuck; it names the first node that
     waits.
     """
     for i, node in enumerate(problem.nodes):
-        place = state.head[i] - queues.ptr[i]
-        if state.idle[i] == node.cores and place < len(parsed.queues[i]):
+        at = world.nodes[i]
+        place = at.head - at.first_place
+        if at.idle == node.cores and place < len(parsed.queues[i]):
             entry = parsed.queues[i][place]
             if entry < len(problem.tasks):
                 files = list(problem.inputs[entry])
             else:
                 files = [parsed.copy_files[entry - len(problem.tasks)]]
-            size = len(problem.files)
+            first = i * len(problem.files)
             missing = [
-                problem.files[f].id for f in files if state.has[i * size + f] != 1
+                problem.files[f].id for f in files if world.cells[first + f].has != 1
             ]
             why = (
                 "no move of the plan brings" if carried else "its disk has no room for"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ctext.program import Function, Program, c_name, c_type
 from ctext.source import Number, TextError, prefix_of
-from ctext.types import BOOL, FLOAT, INT, Type
+from ctext.types import BOOL, FLOAT, INT, NOTHING, Type
 
 MATHS = {
     "log": ("log", FLOAT),
@@ -36,6 +36,8 @@ SAME = {
 }
 """Operators that are written alike in C."""
 OF_INTS = (ast.LShift, ast.RShift, ast.BitAnd, ast.BitOr, ast.BitXor)
+COPY_RECORD = ("ioopt.compiled.text", "copy_record")
+"""Module and name of the function that copies a record."""
 COMPARED = {
     ast.Lt: "<",
     ast.Gt: ">",
@@ -146,6 +148,7 @@ class Expressions:
                 owner, _, last = name.rpartition(".")
                 source = self.module.imported.get(owner or name, ("", None))[0]
                 built_in = not owner and hasattr(self, f"_built_in_{last}")
+                built_in = built_in or _counts_bits(part)
                 if source != "math" and not built_in:
                     return True
         return False
@@ -335,6 +338,8 @@ class Expressions:
 
     def _call(self, node: ast.Call) -> Value:
         """Return a call of a function of the text, of Python or of ``math``."""
+        if _counts_bits(node) and isinstance(node.func, ast.Attribute):
+            return Value(f"bit_count({self._of_kind(node.func.value, INT)})", INT)
         name = ast.unparse(node.func)
         owner, _, last = name.rpartition(".")
         source = self.module.imported.get(owner or name)
@@ -347,9 +352,13 @@ class Expressions:
         if owner:
             found = self.library.module_called(self.module, owner)
             if found is None:
-                raise self._error(node, "methods have no translation; call a function")
+                raise self._error(
+                    node, "methods have no translation but bit_count; call a function"
+                )
             module = found
         defined = self.library.find(module, last)
+        if defined is not None and (defined[0].name, defined[1]) == COPY_RECORD:
+            return self._copy(node)
         if defined is not None and defined[1] in defined[0].functions:
             return self._own_call(node, self.program.function(*defined))
         built_in = getattr(self, f"_built_in_{name}", None)
@@ -357,6 +366,14 @@ class Expressions:
             made: Value = built_in(node)
             return made
         raise self._error(node, f"{name} is no function of the text")
+
+    def _copy(self, node: ast.Call) -> Value:
+        """Return the assignment of a whole record to another one."""
+        source, target = self._in_order(node.args)
+        record = self.library.classes.get(source.kind.name)
+        if record is None or not record.is_record or source.kind != target.kind:
+            raise self._error(node, "copy_record takes two records of one class")
+        return Value(f"*{target.text} = *{source.text}", NOTHING)
 
     def _own_call(self, node: ast.Call, made: Function) -> Value:
         """Return the call of a function of the text."""
@@ -465,6 +482,15 @@ class Expressions:
     def _error(self, node: ast.AST, message: str) -> TextError:
         """Return the error that says *message* of *node*."""
         return self.module.place(node).error(message)
+
+
+def _counts_bits(node: ast.Call) -> bool:
+    """Return whether *node* is ``x.bit_count()``, the one method of numbers in kernel
+    text.
+    """
+    if not isinstance(node.func, ast.Attribute) or node.args or node.keywords:
+        return False
+    return node.func.attr == "bit_count"
 
 
 def _common(first: Type, second: Type) -> Type | None:

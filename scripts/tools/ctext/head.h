@@ -8,11 +8,6 @@
 #else
 #define EXPORTED __attribute__((visibility("default")))
 #endif
-#ifdef __GNUC__
-#define APART __attribute__((noinline))
-#else
-#define APART
-#endif
 
 /* With CHECKED, an index outside its list and a number too large for its field end the
    process; without, nothing is checked. */
@@ -82,4 +77,12 @@ static inline double ulp(double a) {
   bits += 1;
   memcpy(&next, &bits, sizeof next);
   return next < INFINITY ? next - a : a - nextafter(a, 0.0);
+}
+/* The bits that are set in the absolute value, as Python counts them. */
+static inline int64_t bit_count(int64_t a) {
+  uint64_t x = a < 0 ? -(uint64_t)a : (uint64_t)a;
+  x -= x >> 1 & UINT64_C(0x5555555555555555);
+  x = (x & UINT64_C(0x3333333333333333)) + (x >> 2 & UINT64_C(0x3333333333333333));
+  x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+  return (int64_t)(x * UINT64_C(0x0101010101010101) >> 56);
 }

@@ -12,8 +12,9 @@ Statements: assignment (also to several names at once, and augmented), ``if``,
 ``return``, and calls. Expressions: numbers, constants of modules, names, fields, items
 of lists, ``+ - * / // % ** << >> & | ^``, ``not``, ``and`` and ``or`` of conditions,
 comparisons, ``x if c else y``, calls of functions of the text, ``len``, ``min``,
-``max``, ``abs``, ``int``, ``float``, ``bool``, and ``log``, ``log10``, ``exp``,
-``sqrt``, ``ulp``, ``floor``, ``ceil``, ``isinf``, ``isnan`` of :mod:`math`.
+``max``, ``abs``, ``int``, ``float``, ``bool``, ``x.bit_count()``, and ``log``,
+``log10``, ``exp``, ``sqrt``, ``ulp``, ``floor``, ``ceil``, ``isinf``, ``isnan`` of
+:mod:`math`.
 
 The C gives the same numbers as Python as long as whole numbers stay within 64 bits, no
 index is negative or too large, and nothing is divided by 0: Python would raise an error
@@ -28,12 +29,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ctext.expressions import Expressions, Value
-from ctext.program import Function, Program, c_name, c_result, c_type
+from ctext.program import Program, c_name, c_result, c_type
 from ctext.source import Library, Number, TextError
 from ctext.types import C_NUMBERS, INT, INT8, INT32, NOTHING, Class, Type
-
-MARKS = {"apart": "APART "}
-"""Decorator -> what it adds to the function in C."""
 
 
 def translate(root: Path, entries: Iterable[str]) -> str:
@@ -70,24 +68,16 @@ def _written(program: Program, exported: set[str], bodies: dict[str, str]) -> st
     ordered = sorted(program.functions.values(), key=lambda made: made.name)
     heads = {}
     for made in ordered:
-        marks = "".join(MARKS[word] for word in _decorators(made))
-        visible = "EXPORTED " if made.name in exported else "static "
-        heads[made.name] = f"{visible}{marks}{made.head}"
+        for mark in made.node.decorator_list:
+            name = ast.unparse(mark)
+            raise made.module.place(mark).error(f"decorator {name} is not known")
+        # Compilers put more functions into their callers if they are asked to.
+        visible = "EXPORTED " if made.name in exported else "static inline "
+        heads[made.name] = f"{visible}{made.head}"
     parts.append("\n".join(f"{head};" for head in heads.values()))
     for made in ordered:
         parts.append(f"{heads[made.name]} {{\n{bodies[made.name]}\n}}")
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _decorators(made: Function) -> list[str]:
-    """Return the names of a function's decorators. TextError for an unknown one."""
-    names = []
-    for node in made.node.decorator_list:
-        name = node.id if isinstance(node, ast.Name) else ast.unparse(node)
-        if name not in MARKS:
-            raise made.module.place(node).error(f"decorator {name} is not known")
-        names.append(name)
-    return names
 
 
 def _types(program: Program) -> Iterator[str]:

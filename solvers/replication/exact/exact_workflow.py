@@ -13,16 +13,14 @@ those too.
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate, takewhile
-from typing import TYPE_CHECKING, Annotated, Any
+from itertools import islice, takewhile
+from typing import Annotated, Any
 
-import numpy as np
 from pydantic import Field
 
-from ioopt.compiled import compiled
-from ioopt.compiled.choice import use_machine_code
+from ioopt.compiled.library import Engine
 from ioopt.errors import NotApplicableError, OutOfTime
-from ioopt.models.replication.workflow_bound import TransferBound
+from ioopt.models.replication.workflow_bound import TransferBound, bounds_of
 from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
@@ -32,30 +30,34 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason, relative_gap
+from ioopt.sim.replication.build import Queues, build_world, maker_for
 from ioopt.sim.replication.simulate import simulate
-from ioopt.sim.replication.state import (
-    instance_arrays,
-    new_log,
-    new_state,
-    queue_arrays,
+from ioopt.sim.replication.world import (
+    Cell,
+    Core,
+    File,
+    Flow,
+    Node,
+    Place,
+    Read,
+    Run,
 )
 from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
 from ioopt.solvers.replication.exact import queue_kernel as kernel
-from ioopt.solvers.replication.exact.queue_bound import Path
+from ioopt.solvers.replication.exact.queue_bound import (
+    Path,
+    PathCore,
+    PathFile,
+    PathTask,
+)
 from ioopt.solvers.replication.plans import (
     TINY_TASKS,
     Answer,
     build_plan,
     fitting,
-    tiny_batch,
 )
 from ioopt.solvers.replication.search import link_aware
 
-if TYPE_CHECKING:
-    from ioopt.compiled import Ints
-
-SCRATCH = ("victims", "keys", "use", "rates", "room", "crossing", "receivers")
-"""Fields of the simulator's state whose values are not needed from step to step."""
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0)]
@@ -73,16 +75,16 @@ class QueueLimits(Record):
 
     *Start*: the link-aware search may use ``start_share`` of the time limit and
     ``start_replays`` replays. For a tiny instance, only the plans of the planners are
-    replayed.
+    replayed, and the search over queues makes the ``start_replays`` replays. In plain
+    Python they take about as long as loading CP-SAT and bounding a tiny instance.
 
-    *Engine*: the clock is read every ``plain_piece`` replays in plain Python, and every
-    ``compiled_piece`` replays in compiled code. Compiled code is used only after
-    ``plain_replays`` replays, which take some seconds.
+    *Pieces*: the clock and the gap are looked at every ``piece`` replays. For a tiny
+    instance, ``auto`` makes ``tiny_replays`` at most.
 
-    *Relaxation*: before the search over queues, CP-SAT may use ``relax_share`` of the
-    time left. If only ``link-aware`` searches, the share ``relax_kept`` of the time
-    limit is kept for CP-SAT. Nothing is kept if this share is less than
-    ``least_relaxed`` seconds, the time in which CP-SAT is loaded.
+    *Relaxation*: after the start, CP-SAT may use ``relax_share`` of the time left. If
+    only ``link-aware`` searches, the share ``relax_kept`` of the time limit is kept for
+    CP-SAT. Nothing is kept if this share is less than ``least_relaxed`` seconds, the
+    time in which CP-SAT is loaded.
 
     *Answer*: ``answer_seconds`` are reserved for writing the plan.
     """
@@ -90,9 +92,8 @@ class QueueLimits(Record):
     most_tasks: Count = 40
     start_share: Share = 0.2
     start_replays: Count = 500
-    plain_piece: Count = 64
-    compiled_piece: Count = 20_000
-    plain_replays: Count = 5_000
+    piece: Count = 64
+    tiny_replays: Count = 5_000
     relax_share: Share = 0.4
     relax_kept: Share = 0.2
     least_relaxed: Seconds = 1.0
@@ -149,7 +150,7 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer
     if one_at_a_time and len(problem.tasks) <= LIMITS.most_tasks:
         return solve(problem, asked)
     found = searched(problem, asked)
-    bound = max(found.bound or 0.0, TransferBound(problem).seconds)
+    bound = max(found.bound or 0.0, bounds_of(TransferBound, problem).seconds)
     return replace(found, bound=bound)
 
 
@@ -187,7 +188,7 @@ class _Run:
     ) -> None:
         self.problem = problem
         self.request = request
-        self.floor = TransferBound(problem).seconds
+        self.floor = bounds_of(TransferBound, problem).seconds
         self.upper = float("inf")
         self.plan: ReplicationPlan | None = None
         self.proven: list[float] = []
@@ -197,18 +198,17 @@ class _Run:
         self.most = 1 << 60 if replays is None else replays
         left = request.deadline.remaining()
         self.deadline = request.deadline.within(max(0.0, left - LIMITS.answer_seconds))
-        self.fast = False
-        self.asked = False
         self.relaxed = False
+        self.relaxed_upper = float("inf")
+        self.tiny = len(problem.tasks) <= TINY_TASKS
+        self.relax_after = LIMITS.start_replays if self.tiny else 0
 
     def start(self) -> None:
         """Offer the best plan of a short link-aware search, and then the warm start of
         the request.
         """
         deadline = self.deadline.within(LIMITS.start_share * self.deadline.remaining())
-        replays = 1
-        if len(self.problem.tasks) > TINY_TASKS:
-            replays = LIMITS.start_replays
+        replays = 1 if self.tiny else LIMITS.start_replays
         how = link_aware.Settings(evaluations=replays)
         asked = SolveRequest[Any, ReplicationPlan](SolveOptions(), deadline, how)
         self._offer(link_aware.solve(self.problem, asked).plan)
@@ -232,15 +232,13 @@ class _Run:
         proven optimal.
 
         Each search starts from the best makespan so far. CP-SAT computes its bound
-        before these searches, which may be cut short. For a tiny instance it does so
-        after them.
+        before a long search, which may be cut short or not be needed. For a tiny
+        instance it computes another one if a better plan was found since.
         """
-        if len(self.problem.tasks) > TINY_TASKS:
-            self.relax(LIMITS.relax_share)
         for policy in POLICIES:
             if self.met:
                 break
-            tree = QueueSearch(self.problem, policy, self.upper, self.fast)
+            tree = QueueSearch(self.problem, policy, self.upper)
             ended = self._run(tree, policy)
             self.proven.append(tree.bound)
             if not ended and policy != POLICIES[-1]:
@@ -261,13 +259,17 @@ class _Run:
         return self.upper <= self.floor * (1 + kernel.CLOSE_ENOUGH)
 
     def relax(self, share: float) -> None:
-        """Compute CP-SAT's bound of all plans, at most once per solve, in *share* of
-        the time left.
+        """Compute CP-SAT's bound of all plans in *share* of the time left.
+
+        This is done once a solve, and for a tiny instance once for each best plan.
         """
         plan = self.plan
         ruled = plan is not None and plan.sources == "lowest" and not plan.carry_out
-        if ruled and not (self.relaxed or self.met or self.deadline.expired()):
-            self.relaxed = True
+        due = self.relaxed_upper == float("inf")
+        if self.tiny:
+            due = self.upper < self.relaxed_upper
+        if ruled and due and not (self.met or self.deadline.expired()):
+            self.relaxed_upper = self.upper
             seconds = share * self.deadline.remaining()
             bound = relaxed_seconds(self.problem, self.upper, self.request, seconds)
             self.floor = max(self.floor, bound)
@@ -276,28 +278,29 @@ class _Run:
         """Continue *tree* until it is complete or the best plan is proven optimal;
         return True then.
 
-        Return False if the time, the number of replays or the requested gap ends the
-        search.
+        After the first ``relax_after`` replays CP-SAT computes its bound. Return False
+        if the time, the number of replays or the requested gap ends the search.
         """
         before = self.replays
-        last = policy == POLICIES[-1]
         while True:
-            if not self.asked and self.replays >= LIMITS.plain_replays:
-                left = self.deadline.remaining()
-                self.asked = True
-                self.fast = use_machine_code("queues", self.deadline, left)
-                tree.fast = self.fast
-            piece = LIMITS.compiled_piece if tree.fast else LIMITS.plain_piece
-            ended = tree.run(max(0, min(piece, self.most - self.replays)))
+            if not self.relaxed and self.replays >= self.relax_after:
+                self.relaxed = True
+                self.relax(LIMITS.relax_share)
+                if self.met:
+                    return True
+            piece = min(LIMITS.piece, self.most - self.replays)
+            if not self.relaxed:
+                piece = min(piece, self.relax_after - self.replays)
+            ended = tree.run(max(0, piece))
             self.replays = before + tree.visited
-            queues = tree.best_queues()
-            if queues is not None and tree.upper < self.upper:
+            if tree.upper < self.upper:
+                queues = tree.best_queues()
+                assert queues is not None
                 self._offer(build_plan(self.problem, queues, policy))
                 self.upper = min(self.upper, tree.upper)
             if ended or self.met:
                 return True
-            known = max(self.floor, tree.bound) if last else self.floor
-            if self._close_enough(known):
+            if self._close_enough(tree if policy == POLICIES[-1] else None):
                 self.stop = StopReason.GAP
                 return False
             if self.deadline.expired():
@@ -307,13 +310,18 @@ class _Run:
                 self.stop = StopReason.ITERATIONS
                 return False
 
-    def _close_enough(self, bound: float) -> bool:
-        """Return whether the gap between *bound* and the best plan is at most the
+    def _close_enough(self, last: QueueSearch | None) -> bool:
+        """Return whether the gap between the bound and the best plan is at most the
         requested one.
+
+        If *last* is the search under the last policy, its bound counts too.
         """
         asked = self.request.options.gap
         if not asked:
             return False
+        bound = self.floor
+        if last is not None:
+            bound = max(bound, last.bound)
         return (relative_gap(self.upper, bound) or 0.0) <= asked
 
     def outcome(self) -> Answer:
@@ -344,16 +352,11 @@ class _Run:
         )
 
 
-def compile_kernels() -> None:
-    """Compile the search by running it on a batch of two tasks."""
-    QueueSearch(tiny_batch(), POLICIES[0], float("inf"), True).run(100)
-
-
 class QueueSearch:
     """Search all queues of *problem* under one eviction policy.
 
     The search can be interrupted and resumed. It looks only for plans with a makespan
-    below *upper* seconds. ``fast``: use the compiled kernel.
+    below *upper* seconds.
     """
 
     def __init__(
@@ -361,105 +364,103 @@ class QueueSearch:
         problem: ReplicationProblem,
         eviction: EvictionPolicy,
         upper: float,
-        fast: bool,
+        engine: Engine = "auto",
     ) -> None:
         self.problem = problem
-        self.fast = fast
-        tasks = len(problem.tasks)
-        nodes = len(problem.nodes)
-        self._inst = instance_arrays(problem)
-        self._log = new_log(self._inst, 0, 0)
-        queues = queue_arrays([range(tasks)] * nodes, eviction)
-        self._words, (self._state, self._plan) = _one_block(
-            new_state(self._inst), queues._replace(growing=1)
-        )
-        self._bounds = TransferBound(problem)
-        self._fits = np.array(fitting(problem), dtype=np.int64)
+        self.make = maker_for(problem, engine)
+        tasks = range(len(problem.tasks))
+        queues = Queues([tasks] * len(problem.nodes), eviction)
+        self._world = build_world(problem, queues, self.make)
+        self._world.growing = 1
+        self._bounds = bounds_of(TransferBound, problem)
         self._path = self._paths()
         self._tree = self._stack(upper)
+        self._search = self.make.function(kernel.search)
 
     def _paths(self) -> Path:
-        """Return the arrays from which the lower bounds of a branch are computed."""
+        """Return the data from which the lower bounds of a branch are computed."""
         problem = self.problem
         bounds = self._bounds
+        make = self.make
         tasks = len(problem.tasks)
-        nodes = len(problem.nodes)
-        files = len(problem.files)
         urgent = sorted(range(tasks), key=lambda k: -bounds.tail[k])
-        cores = sum(node.cores for node in problem.nodes)
-        links = 1 if problem.network.remote_link == "shared" else nodes
+        links = 1
+        if problem.network.remote_link != "shared":
+            links = len(problem.nodes)
         rows = zip(problem.files, bounds.rates, strict=True)
         far = [file.bytes / rate for file, rate in rows]
-        return Path(
-            order=np.array(bounds.order),
-            urgent=np.array([*urgent, kernel.CLOSE]),
-            quick=np.array(bounds.seconds_on_fastest),
-            tail=np.array(bounds.tail),
-            far=np.array(far),
+        return make.table(
+            Path,
             near=problem.replica_seconds_per_byte,
             remote_rate=links * problem.network.remote_bytes_per_second,
-            producer=np.array(problem.producer, dtype=np.int64),
-            fits=self._fits,
-            state=np.zeros(tasks, np.int64),
-            on=np.zeros(tasks, np.int64),
-            start=np.zeros(tasks),
-            end=np.zeros(tasks),
-            after=np.zeros(files),
-            owed=np.zeros(files),
-            free=np.zeros(cores),
-            power=np.zeros(cores),
+            tasks=make.records(
+                PathTask, tasks, quick=bounds.seconds_on_fastest, tail=bounds.tail
+            ),
+            files=make.records(
+                PathFile, len(far), far=far, producer=list(problem.producer)
+            ),
+            cores=make.records(PathCore, len(self._world.cores)),
+            order=make.ints(bounds.order),
+            urgent=make.ints([*urgent, kernel.CLOSE]),
+            fits=make.ints(fitting(problem)),
         )
 
     def _stack(self, upper: float) -> kernel.Tree:
         """Return the empty stack of a search for makespans below *upper* seconds."""
         problem = self.problem
+        make = self.make
         tasks = len(problem.tasks)
-        nodes = len(problem.nodes)
-        depths = tasks + nodes + 2
-        width = tasks + 2
+        depths = tasks + len(problem.nodes) + 2
+        rows = depths * (tasks + 2)
         below = [0] * tasks
         for k in reversed(self._bounds.order):
             for p in problem.predecessors[k]:
                 below[p] |= below[k] | 1 << k
-        return kernel.Tree(
-            words=self._words,
-            before=np.zeros_like(self._words),
-            kept=np.zeros(depths * width * len(self._words), np.int64),
-            children=np.zeros(depths, np.int64),
-            at=np.zeros(depths, np.int64),
-            row=np.zeros(depths * width, np.int64),
-            bound=np.zeros(depths * width),
-            below=np.array(below, dtype=np.int64),
-            fits=self._fits,
-            best=np.zeros(tasks * nodes, np.int64),
-            numbers=np.zeros(5, np.int64),
-            seconds=np.array([upper]),
+        return make.table(
+            kernel.Tree,
+            upper=upper,
+            kept=self._states(1 + rows),
+            branchings=make.records(kernel.Branching, depths),
+            children=make.records(kernel.Child, rows),
+            below=make.ints(below),
+            fits=self._path.fits,
+            best=make.ints([0] * len(self._world.places)),
+        )
+
+    def _states(self, rows: int) -> kernel.States:
+        """Return room for *rows* states of the world."""
+        world = self._world
+        make = self.make
+        return make.table(
+            kernel.States,
+            runs=make.records(Run, rows),
+            files=make.records(File, rows * len(world.files)),
+            nodes=make.records(Node, rows * len(world.nodes)),
+            cells=make.records(Cell, rows * len(world.cells)),
+            reads=make.records(Read, rows * len(world.reads)),
+            cores=make.records(Core, rows * len(world.cores)),
+            flows=make.records(Flow, rows * len(world.flows)),
+            places=make.records(Place, rows * len(world.places)),
+            finished=make.ints([0] * (rows * len(world.finished))),
         )
 
     def run(self, visits: int) -> bool:
         """Replay about *visits* more children of branchings; return whether the search
         is complete.
         """
-        run = compiled(kernel.__name__, "search") if self.fast else kernel.search
-        arrays = (
-            self._inst,
-            self._plan,
-            self._state,
-            self._log,
-            self._tree,
-            self._path,
-        )
-        return bool(run(*arrays, self.visited + visits) == kernel.DONE)
+        limit = self.visited + visits
+        ended = self._search(self._world, self._tree, self._path, limit)
+        return ended == kernel.DONE
 
     @property
     def visited(self) -> int:
         """Return the number of children replayed so far."""
-        return int(self._tree.numbers[kernel.VISITED])
+        return self._tree.visited
 
     @property
     def upper(self) -> float:
         """Return the least makespan known, in seconds."""
-        return float(self._tree.seconds[kernel.UPPER])
+        return self._tree.upper
 
     @property
     def pressed(self) -> bool:
@@ -467,7 +468,7 @@ class QueueSearch:
 
         If not, all eviction policies give the same replays.
         """
-        return bool(self._tree.numbers[kernel.PRESSED])
+        return self._tree.pressed == 1
 
     @property
     def bound(self) -> float:
@@ -478,48 +479,25 @@ class QueueSearch:
         """
         tree = self._tree
         width = len(self.problem.tasks) + 2
-        if not tree.numbers[kernel.BEGUN]:
+        if not tree.begun:
             return 0.0
         least = self.upper
-        for depth in range(int(tree.numbers[kernel.DEPTH]) + 1):
+        for depth in range(tree.depth + 1):
+            branching = tree.branchings[depth]
             first = depth * width
-            rest = slice(first + tree.at[depth], first + tree.children[depth])
-            least = min([least, *tree.bound[rest]])
-        return float(least)
+            for x in range(first + branching.at, first + branching.children):
+                least = min(least, tree.children[x].bound)
+        return least
 
     def best_queues(self) -> list[list[int]] | None:
         """Return the best queues found, whose makespan is :attr:`upper`; None if none
         were found.
         """
-        if not self._tree.numbers[kernel.FOUND]:
+        if not self._tree.found:
             return None
         tasks = len(self.problem.tasks)
         queues = []
         for first in range(0, len(self._tree.best), tasks):
-            row = self._tree.best[first : first + tasks]
-            queues.append([int(k) for k in takewhile(lambda k: k >= 0, row)])
+            row = islice(self._tree.best, first, first + tasks)
+            queues.append(list(takewhile(lambda k: k >= 0, row)))
         return queues
-
-
-def _one_block(*parts: Any) -> tuple[Ints, list[Any]]:
-    """Return one block of words, and *parts* with their changing arrays as views into
-    it.
-
-    Scratch arrays and constants stay outside the block. The search saves a state by
-    copying the block.
-    """
-    moved = []
-    for number, part in enumerate(parts):
-        for name, array in part._asdict().items():
-            state = hasattr(part, "has") and name not in SCRATCH
-            if state or name == "entry":
-                moved.append((number, name, array))
-    lengths = [-(-array.nbytes // 8) for _, _, array in moved]
-    block = np.zeros(sum(lengths), np.int64)
-    result = list(parts)
-    begins = accumulate([0, *lengths])
-    for (number, name, array), begin in zip(moved, begins, strict=False):
-        view = block[begin:].view(array.dtype)[: len(array)]
-        view[:] = array
-        result[number] = result[number]._replace(**{name: view})
-    return block, result

@@ -56,6 +56,9 @@ class SearchLimits(Record):
     ``loading_pays_seconds`` left, annealing comes before the first use of CP-SAT, which
     takes time to load.
 
+    *Shared files*: if the instance is not small, the bound of what shared files cost
+    may take ``cut_share`` of the time that annealing leaves.
+
     *Models*: a model is built if building takes at most ``build_share`` of the time
     left, at ``terms_per_second`` coefficients per second. If more than
     ``longest_search_seconds`` are left, only that many count. Instances of up to
@@ -75,6 +78,7 @@ class SearchLimits(Record):
     hurried_rounds: Rounds = 2
     hurry_seconds: Seconds = 3.0
     loading_pays_seconds: Seconds = 1.5
+    cut_share: Share = 0.8
     build_share: Share = 0.3
     longest_search_seconds: Seconds = 120.0
     terms_per_second: Annotated[float, Field(gt=0)] = 150_000
@@ -203,6 +207,8 @@ def _run(search: Search, settings: Settings, backend: str | None) -> None:
     builds = _can_be_built(search)
     if settings.anneal:
         _anneal(search, small, builds)
+    if not small and backend is None:
+        search.node_cut(LIMITS.cut_share * search.deadline.remaining())
     if search.over():
         return
     if not builds:

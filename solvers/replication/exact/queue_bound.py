@@ -1,6 +1,6 @@
 """Compute lower bounds of the makespan from the exact state of a replay.
 
-The same code runs in plain Python and compiled. The bound is valid for all ways to
+The text runs in plain Python and compiled. The bound is valid for all ways to
 complete the queues and for every eviction policy. It is the largest of three:
 
 - the end of the longest chain of waiting tasks, with each queued task on its node, and
@@ -12,15 +12,11 @@ complete the queues and for every eviction policy. It is the largest of three:
   file.
 """
 
-from __future__ import annotations
+from dataclasses import dataclass
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from ioopt.sim.replication.disk import NO_PLACE, is_open
-from ioopt.sim.replication.state import ENDED, Instance, Queues, State
-
-if TYPE_CHECKING:
-    from ioopt.compiled import Floats, Ints
+from ioopt.compiled.memory import Int32
+from ioopt.sim.replication.disk import NO_PLACE, is_open, queue_end
+from ioopt.sim.replication.world import World
 
 LOOSE = 0
 QUEUED = 1
@@ -28,273 +24,326 @@ RUNNING = 2
 ENDED_TASK = 3
 
 
-class Path(NamedTuple):
-    """The data from which the bounds of one instance are computed. Times are in
-    seconds.
+@dataclass(slots=True)
+class PathTask:
+    """A task. Times are in seconds.
 
-    ``order``: the tasks, each after its predecessors. For each task, ``quick`` is the
-    compute time on the fastest node, and ``tail`` the least time that must follow the
-    end of the task. ``urgent``: the tasks in order of falling tail, then -1. ``far``:
-    for each file, the least time from or to the remote storage. ``near``: seconds per
-    byte through an interface of a node. ``remote_rate``: bytes per second of all remote
-    links together. ``producer``: for each file, the task that writes it (-1: none).
-    ``fits``: at ``task * num_nodes + node``, 1 if the task fits the node.
-
-    The other fields are scratch. For each task: ``state``, ``on`` (its node), and the
-    earliest ``start`` and ``end``. For each file: ``owed``, the bytes that must still
-    cross the link, and ``after``, the tail of the file. For each core: the time when it
-    is ``free``, and its ``power``.
+    ``quick``: compute time on the fastest node. ``tail``: the least time that must
+    follow its end. The other fields are scratch: its ``state``, the node that it is
+    ``on`` (-1: none), and its earliest ``start`` and ``end``.
     """
 
-    order: Ints
-    urgent: Ints
-    quick: Floats
-    tail: Floats
-    far: Floats
+    quick: float
+    tail: float
+    start: float
+    end: float
+    state: Int32
+    on: Int32
+
+
+@dataclass(slots=True)
+class PathFile:
+    """A file. ``far``: the least seconds from or to the remote storage. ``producer``:
+    the task that writes it (-1: none).
+
+    Scratch: ``owed``, the bytes that must still cross the link, and ``after``, the tail
+    of the file in seconds.
+    """
+
+    far: float
+    after: float
+    owed: float
+    producer: Int32
+
+
+@dataclass(slots=True)
+class PathCore:
+    """Scratch: a core, the time when it is ``free``, and its ``power``."""
+
+    free: float
+    power: float
+
+
+@dataclass(slots=True)
+class Path:
+    """The data from which the bounds of one instance are computed.
+
+    ``order``: the tasks, each after its predecessors. ``urgent``: the tasks in order of
+    falling tail, then -1. ``near``: seconds per byte through an interface of a node.
+    ``remote_rate``: bytes per second of all remote links together. ``fits``: at ``task
+    * num_nodes + node``, 1 if the task fits the node.
+    """
+
     near: float
     remote_rate: float
-    producer: Ints
-    fits: Ints
-    state: Ints
-    on: Ints
-    start: Floats
-    end: Floats
-    after: Floats
-    owed: Floats
-    free: Floats
-    power: Floats
+    tasks: list[PathTask]
+    files: list[PathFile]
+    cores: list[PathCore]
+    order: list[int]
+    urgent: list[int]
+    fits: list[int]
 
 
-def seconds_at_least(inst: Instance, plan: Queues, st: State, path: Path) -> float:
+def seconds_at_least(w: World, path: Path) -> float:
     """Return a lower bound of the makespan in seconds, however the queues are
     completed.
     """
-    survey(inst, plan, st, path)
-    best = max(st.clock[1], longest_path(inst, plan, st, path))
-    best = max(best, work_left(inst, plan, st, path))
-    return max(best, bytes_left(inst, st, path))
+    survey(w, path)
+    best = max(w.run.last_end, longest_path(w, path))
+    best = max(best, work_left(w, path))
+    return max(best, bytes_left(w, path))
 
 
-def survey(inst: Instance, plan: Queues, st: State, path: Path) -> None:
+def survey(w: World, path: Path) -> None:
     """Record for every task whether it is unassigned, queued, running or ended, and its
     node.
     """
-    now = st.clock[0]
-    for k in range(inst.num_tasks):
-        path.state[k] = LOOSE
-        path.on[k] = -1
-        path.start[k] = now
-        path.end[k] = now
-    for i in range(inst.num_nodes):
-        p = st.head[i]
-        while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
-            path.state[plan.entry[p]] = QUEUED
-            path.on[plan.entry[p]] = i
-            p += 1
-    for c in range(len(inst.core_node)):
-        k = st.running[c]
-        if k >= 0:
-            path.state[k] = RUNNING
-            path.on[k] = inst.core_node[c]
-            if st.run_end[c] < float("inf"):
-                path.end[k] = st.run_end[c]
-    for x in range(st.counters[ENDED]):
-        path.state[st.finished[x]] = ENDED_TASK
+    now = w.run.now
+    for task in path.tasks:
+        task.state = LOOSE
+        task.on = -1
+        task.start = now
+        task.end = now
+    for i in range(w.num_nodes):
+        for p in range(w.nodes[i].head, queue_end(w, i)):
+            task = path.tasks[w.places[p].entry]
+            task.state = QUEUED
+            task.on = i
+    for core in w.cores:
+        if core.entry >= 0:
+            task = path.tasks[core.entry]
+            task.state = RUNNING
+            task.on = core.node
+            if core.end < float("inf"):
+                task.end = core.end
+    for x in range(w.run.ended):
+        path.tasks[w.finished[x]].state = ENDED_TASK
 
 
-def longest_path(inst: Instance, plan: Queues, st: State, path: Path) -> float:
+def longest_path(w: World, path: Path) -> float:
     """Return a lower bound of the makespan from chains of tasks that wait for each
     other.
 
-    It also fills ``path.start`` and ``path.end`` with the earliest start and end of
-    each task.
+    It also records the earliest start and end of each task.
     """
     best = 0.0
-    for turn in range(inst.num_tasks):
-        k = path.order[turn]
-        if path.state[k] == QUEUED:
-            i = path.on[k]
-            path.start[k] = earliest(inst, plan, st, path, k, i)
-            path.end[k] = path.start[k] + inst.compute[k] / inst.speed[i]
-        elif path.state[k] == LOOSE:
-            path.start[k] = float("inf")
-            path.end[k] = float("inf")
-            for i in range(inst.num_nodes):
-                if path.fits[k * inst.num_nodes + i] and is_open(plan, st, i) >= 0:
-                    start = earliest(inst, plan, st, path, k, i)
-                    path.start[k] = min(path.start[k], start)
-                    path.end[k] = min(
-                        path.end[k], start + inst.compute[k] / inst.speed[i]
-                    )
-        if path.state[k] != ENDED_TASK:
-            best = max(best, path.end[k] + path.tail[k])
+    for k in path.order:
+        task = path.tasks[k]
+        compute = w.entries[k].compute
+        if task.state == QUEUED:
+            task.start = earliest(w, path, k, task.on)
+            task.end = task.start + compute / w.nodes[task.on].speed
+        elif task.state == LOOSE:
+            task.start = float("inf")
+            task.end = float("inf")
+            for i in range(w.num_nodes):
+                if path.fits[k * w.num_nodes + i] and is_open(w, i):
+                    start = earliest(w, path, k, i)
+                    task.start = min(task.start, start)
+                    task.end = min(task.end, start + compute / w.nodes[i].speed)
+        if task.state != ENDED_TASK:
+            best = max(best, task.end + task.tail)
     return best
 
 
-def earliest(
-    inst: Instance, plan: Queues, st: State, path: Path, k: int, i: int
-) -> float:
+def earliest(w: World, path: Path, k: int, i: int) -> float:
     """Return the earliest time at which task *k* can start on node *i*."""
-    now = st.clock[0]
-    start = max(now, inst.release[k])
+    now = w.run.now
+    node = w.nodes[i]
+    entry = w.entries[k]
+    start = max(now, entry.release)
     # The files of a queued task are staged only after the entries ahead of it have
     # started, and after its release. Those of an unassigned task may be staged before
     # its release, for tasks that will be queued ahead of it.
-    begun = start if path.state[k] == QUEUED else now
+    begun = now
+    if path.tasks[k].state == QUEUED:
+        begun = start
     first = True
-    p = st.head[i]
-    while p < plan.ptr[i + 1] and plan.entry[p] >= 0 and plan.entry[p] != k:
-        begun = max(begun, path.start[plan.entry[p]])
+    p = node.head
+    while p < node.end_place and w.places[p].entry >= 0 and w.places[p].entry != k:
+        begun = max(begun, path.tasks[w.places[p].entry].start)
         first = False
         p += 1
     start = max(start, begun)
     missing = 0.0
-    for x in range(inst.ptr[k], inst.ptr[k + 1]):
-        f = inst.files[x]
-        if st.has[i * inst.num_files + f] == 1:
+    for x in range(entry.first_input, entry.end_input):
+        f = w.reads[x].file
+        cell = w.cells[i * w.num_files + f]
+        if cell.has == 1:
             continue
-        start = max(start, arrival(inst, st, path, f, i))
-        coming = st.has[i * inst.num_files + f] == 2
-        maker = path.producer[f]
-        here = (
-            maker >= 0 and path.state[maker] != ENDED_TASK and path.on[maker] in (-1, i)
-        )
+        start = max(start, arrival(w, path, f, i))
+        coming = cell.has == 2
+        here = is_made_on(path, path.files[f].producer, i)
         # A file that was staged for an earlier entry may already be on the node.
-        reader = st.nxt[i * inst.num_files + f]
+        reader = cell.next_place
         if not (coming or here or NO_PLACE < reader < p):
-            missing += inst.size[f]
-    if missing > 0 and first and st.recv[i] >= 0:
-        missing += left_of(st, i, now)
+            missing += w.files[f].size
+    if missing > 0 and first and w.flows[i].file >= 0:
+        missing += left_of(w, i, now)
     start = max(start, begun + missing * path.near)
-    return max(start, cores_free(inst, st, k, i))
+    return max(start, cores_free(w, k, i))
 
 
-def nowhere(st: State, f: int) -> bool:
+def is_made_on(path: Path, k: int, i: int) -> bool:
+    """Return whether task *k* has not ended, and is on node *i* or may get there; False
+    if *k* is -1.
+    """
+    if k < 0:
+        return False
+    task = path.tasks[k]
+    return task.state != ENDED_TASK and (task.on == -1 or task.on == i)
+
+
+def nowhere(w: World, f: int) -> bool:
     """Return whether file *f* is only on remote storage and no node receives it."""
-    return bool(st.copies[f] == 0 and st.flying[f] == 0 and st.saved[f] == 2)
+    file = w.files[f]
+    return file.copies == 0 and file.flying == 0 and file.saved == 2
 
 
-def left_of(st: State, y: int, now: float) -> float:
+def left_of(w: World, y: int, now: float) -> float:
     """Return the bytes that transfer *y* still has to move at time *now*."""
-    return max(0.0, st.left[y] - st.rate[y] * (now - st.since[y]))
+    flow = w.flows[y]
+    return max(0.0, flow.left - flow.rate * (now - flow.since))
 
 
-def arrival(inst: Instance, st: State, path: Path, f: int, i: int) -> float:
+def arrival(w: World, path: Path, f: int, i: int) -> float:
     """Return the earliest time at which file *f* can be complete on node *i*."""
-    now = st.clock[0]
-    maker = path.producer[f]
-    if maker >= 0 and path.state[maker] != ENDED_TASK:
-        hop = 0.0 if path.on[maker] in (-1, i) else inst.size[f] * path.near
-        return path.end[maker] + hop
-    if st.has[i * inst.num_files + f] == 2:
-        return now + left_of(st, i, now) * path.near
-    if st.copies[f] > 0:
-        return now + inst.size[f] * path.near
-    if st.flying[f] > 0:
+    now = w.run.now
+    file = w.files[f]
+    maker = path.files[f].producer
+    if maker >= 0 and path.tasks[maker].state != ENDED_TASK:
+        hop = 0.0
+        if not is_made_on(path, maker, i):
+            hop = file.size * path.near
+        return path.tasks[maker].end + hop
+    if w.cells[i * w.num_files + f].has == 2:
+        left = left_of(w, i, now)
+        return now + left * path.near
+    if file.copies > 0:
+        return now + file.size * path.near
+    if file.flying > 0:
         flight = float("inf")
-        for j in range(inst.num_nodes):
-            if st.recv[j] == f:
-                flight = min(flight, left_of(st, j, now))
-        return now + (flight + inst.size[f]) * path.near
-    if st.saved[f] == 2:
-        return now + path.far[f]
+        for j in range(w.num_nodes):
+            if w.flows[j].file == f:
+                flight = min(flight, left_of(w, j, now))
+        return now + (flight + file.size) * path.near
+    if file.saved == 2:
+        return now + path.files[f].far
     return now
 
 
-def cores_free(inst: Instance, st: State, k: int, i: int) -> float:
+def cores_free(w: World, k: int, i: int) -> float:
     """Return the earliest time at which running tasks leave enough cores of node *i*
     for task *k*.
     """
-    idle = st.idle[i]
-    time = st.clock[0]
-    while idle < inst.cores[k]:
+    node = w.nodes[i]
+    idle = node.idle
+    time = w.run.now
+    while idle < w.entries[k].cores:
         soonest = float("inf")
-        for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
-            if time < st.run_end[c] < soonest:
-                soonest = st.run_end[c]
+        for c in range(node.first_core, node.end_core):
+            if time < w.cores[c].end < soonest:
+                soonest = w.cores[c].end
         if soonest == float("inf"):
             return time
         time = soonest
-        idle = st.idle[i]
-        for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
-            if st.running[c] >= 0 and st.run_end[c] <= time:
-                idle += inst.cores[st.running[c]]
+        idle = node.idle
+        for c in range(node.first_core, node.end_core):
+            core = w.cores[c]
+            if core.entry >= 0 and core.end <= time:
+                idle += w.entries[core.entry].cores
     return time
 
 
-def work_left(inst: Instance, plan: Queues, st: State, path: Path) -> float:
+def work_left(w: World, path: Path) -> float:
     """Return a lower bound of the makespan from the computing that has not started.
 
     For each task in order of falling tail: the task and all before it must be computed
     on the nodes that can still start tasks, and then the tail of the task follows.
     """
     used = 0
-    for i in range(inst.num_nodes):
-        if in_use(plan, st, i):
-            opens = node_opens(inst, plan, st, path, i)
-            for c in range(inst.core_ptr[i], inst.core_ptr[i + 1]):
-                free = opens
-                if st.running[c] >= 0:
-                    free = max(free, path.end[st.running[c]])
-                place = used
-                while place > 0 and path.free[place - 1] > free:
-                    path.free[place] = path.free[place - 1]
-                    path.power[place] = path.power[place - 1]
-                    place -= 1
-                path.free[place] = free
-                path.power[place] = inst.speed[i]
-                used += 1
-    best = fresh = 0.0
+    for i in range(w.num_nodes):
+        if in_use(w, i):
+            used = add_cores(w, path, i, used)
+    best = 0.0
+    fresh = 0.0
     first = float("inf")
-    for turn in range(inst.num_tasks):
+    for turn in range(w.num_tasks):
         k = path.urgent[turn]
-        if path.state[k] <= QUEUED:
-            fresh += inst.compute[k] * inst.cores[k]
-            first = min(first, path.start[k])
-            best = max(best, filled(path, used, first, fresh) + path.tail[k])
+        task = path.tasks[k]
+        if task.state <= QUEUED:
+            fresh += w.entries[k].compute * w.entries[k].cores
+            first = min(first, task.start)
+            best = max(best, filled(path, used, first, fresh) + task.tail)
     return best
 
 
-def in_use(plan: Queues, st: State, i: int) -> bool:
+def add_cores(w: World, path: Path, i: int, used: int) -> int:
+    """Insert the cores of node *i* into the first *used* of ``path.cores`` in order of
+    the times when they are free; return the new number.
+    """
+    node = w.nodes[i]
+    opens = node_opens(w, path, i)
+    for c in range(node.first_core, node.end_core):
+        free = opens
+        running = w.cores[c].entry
+        if running >= 0:
+            free = max(free, path.tasks[running].end)
+        place = used
+        while place > 0 and path.cores[place - 1].free > free:
+            path.cores[place].free = path.cores[place - 1].free
+            path.cores[place].power = path.cores[place - 1].power
+            place -= 1
+        path.cores[place].free = free
+        path.cores[place].power = node.speed
+        used += 1
+    return used
+
+
+def in_use(w: World, i: int) -> bool:
     """Return whether node *i* can start another task: one is queued, or its queue may
     grow.
     """
-    p = st.head[i]
-    return is_open(plan, st, i) >= 0 or (p < plan.ptr[i + 1] and plan.entry[p] >= 0)
+    end = queue_end(w, i)
+    return end > w.nodes[i].head or is_open(w, i)
 
 
-def node_opens(inst: Instance, plan: Queues, st: State, path: Path, i: int) -> float:
+def node_opens(w: World, path: Path, i: int) -> float:
     """Return the earliest time at which node *i* can start its next task.
 
     This is the first task of its queue or, if the queue is empty, any task that fits.
     """
-    p = st.head[i]
-    if p < plan.ptr[i + 1] and plan.entry[p] >= 0:
-        return float(path.start[plan.entry[p]])
+    node = w.nodes[i]
+    if node.head < node.end_place and w.places[node.head].entry >= 0:
+        return path.tasks[w.places[node.head].entry].start
     opens = float("inf")
-    for k in range(inst.num_tasks):
-        if path.state[k] == LOOSE and path.fits[k * inst.num_nodes + i]:
-            opens = min(opens, earliest(inst, plan, st, path, k, i))
+    for k in range(w.num_tasks):
+        if path.tasks[k].state == LOOSE and path.fits[k * w.num_nodes + i]:
+            opens = min(opens, earliest(w, path, k, i))
     return opens
 
 
 def filled(path: Path, used: int, first: float, work: float) -> float:
-    """Return the earliest end of *work* core-seconds on the first *used* cores of
-    ``path.free``.
+    """Return the earliest end of *work* core-seconds on the first *used* of
+    ``path.cores``.
 
     A core starts when it is free, but not before time *first*.
     """
-    power = lost = 0.0
+    power = 0.0
+    lost = 0.0
     for c in range(used):
-        begun = max(first, path.free[c])
+        core = path.cores[c]
+        begun = max(first, core.free)
         if begun == float("inf") or (power > 0.0 and begun * power - lost >= work):
             break
-        power += path.power[c]
-        lost += begun * path.power[c]
-    return (work + lost) / power if power > 0.0 else 0.0
+        power += core.power
+        lost += begun * core.power
+    if power > 0.0:
+        return (work + lost) / power
+    return 0.0
 
 
-def bytes_left(inst: Instance, st: State, path: Path) -> float:
+def bytes_left(w: World, path: Path) -> float:
     """Return a lower bound of the makespan from the bytes that must still cross the
     link.
 
@@ -302,37 +351,49 @@ def bytes_left(inst: Instance, st: State, path: Path) -> float:
     end of the run. For each file: the file, and all files with a tail at least as long,
     must cross the link, and then the tail of the file follows.
     """
-    now = st.clock[0]
-    whole = 0.0
-    for f in range(inst.num_files):
-        path.owed[f] = 0.0
-        path.after[f] = 0.0
-        if inst.keep[f] and st.saved[f] == 0:
-            whole += inst.size[f]
-        elif st.need[f] > 0 and nowhere(st, f):
-            path.owed[f] = inst.size[f]
-    for y in range(inst.num_flows):
-        f = st.recv[y]
-        if f < 0:
-            continue
-        if y < inst.num_nodes and st.source[y] < 0:
-            path.owed[f] += left_of(st, y, now)
-        elif y >= inst.num_nodes and inst.keep[f]:
-            whole += left_of(st, y, now)
-    for k in range(inst.num_tasks):
-        if path.state[k] <= QUEUED:
-            for x in range(inst.ptr[k], inst.ptr[k + 1]):
-                f = inst.files[x]
-                path.after[f] = max(path.after[f], path.quick[k] + path.tail[k])
+    now = w.run.now
+    whole = owe_bytes(w, path)
+    for k in range(w.num_tasks):
+        task = path.tasks[k]
+        if task.state <= QUEUED:
+            tail = task.quick + task.tail
+            for x in range(w.entries[k].first_input, w.entries[k].end_input):
+                file = path.files[w.reads[x].file]
+                file.after = max(file.after, tail)
     best = 0.0
-    for f in range(inst.num_files):
-        whole += path.owed[f]
-        if path.owed[f] > 0.0:
+    for file in path.files:
+        whole += file.owed
+        if file.owed > 0.0:
             total = 0.0
-            for g in range(inst.num_files):
-                if path.after[g] >= path.after[f]:
-                    total += path.owed[g]
-            best = max(best, now + total / path.remote_rate + path.after[f])
+            for other in path.files:
+                if other.after >= file.after:
+                    total += other.owed
+            best = max(best, now + total / path.remote_rate + file.after)
     if whole > 0.0:
         best = max(best, now + whole / path.remote_rate)
     return best
+
+
+def owe_bytes(w: World, path: Path) -> float:
+    """Record the bytes of each file that must still reach a node over the link; return
+    the bytes that must still be saved.
+    """
+    now = w.run.now
+    saves = 0.0
+    for f in range(w.num_files):
+        file = w.files[f]
+        path.files[f].owed = 0.0
+        path.files[f].after = 0.0
+        if file.keep and file.saved == 0:
+            saves += file.size
+        elif file.need > 0 and nowhere(w, f):
+            path.files[f].owed = file.size
+    for y in range(len(w.flows)):
+        flow = w.flows[y]
+        if flow.file < 0:
+            continue
+        if y < w.num_nodes and flow.source < 0:
+            path.files[flow.file].owed += left_of(w, y, now)
+        elif y >= w.num_nodes and w.files[flow.file].keep:
+            saves += left_of(w, y, now)
+    return saves

@@ -1,20 +1,19 @@
 """Branch and bound over the queues of a plan, along their exact replay.
 
-The same code runs in plain Python and compiled. The replay of a node depends on the
+The text runs as plain Python and compiled. The replay of a node depends on the
 first task of its queue and, if its disk is nearly full, on what all queued tasks read
 later. The queues therefore grow during the replay. When a step of the replay needs the
-next entry of a queue (counter ``WANTED`` of the simulator), the search branches: the
+next entry of a queue (``run.wanted``), the search branches: the
 entry may be any task that may come next, or the end of the queue. Each set of queues is
 visited once, and queues with a common beginning share the replay of that beginning. The
 module :mod:`ioopt.solvers.replication.exact.queue_bound` computes the lower bound of a
 branch.
 """
 
-from __future__ import annotations
+from dataclasses import dataclass
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from ioopt.sim.replication.disk import NO_PLACE, is_open
+from ioopt.compiled.text import copy_record
+from ioopt.sim.replication.disk import NO_PLACE, is_open, queue_end
 from ioopt.sim.replication.kernel import (
     complete,
     leave_unassigned,
@@ -23,38 +22,21 @@ from ioopt.sim.replication.kernel import (
     reset,
 )
 from ioopt.sim.replication.moves import share_out
-from ioopt.sim.replication.state import (
+from ioopt.sim.replication.world import (
     CLOSED,
-    ENDED,
-    EVICTIONS,
     OPEN,
-    SAVING,
-    SPILLS,
-    WANTED,
-    Instance,
-    Log,
-    Queues,
-    State,
+    Cell,
+    Core,
+    File,
+    Flow,
+    Node,
+    Place,
+    Read,
+    Run,
+    World,
 )
 from ioopt.solvers.replication.exact.queue_bound import Path, seconds_at_least
 
-if TYPE_CHECKING:
-    from ioopt.compiled import Floats, Ints
-
-DEPTH = 0
-VISITED = 1
-FOUND = 2
-PRESSED = 3
-BEGUN = 4
-"""Cells of ``Tree.numbers``.
-
-They are the depth of the search, the number of children replayed, the number of better
-plans found, whether a file was ever evicted or saved to make room, and whether the
-search has begun. Eviction policies differ only if a file was evicted or saved.
-"""
-UPPER = 0
-ROOT = 1
-"""Cells of ``Tree.seconds``: the least makespan known, and the bound of the root."""
 DONE = 0
 LIMIT = 1
 ENDS = 0
@@ -63,278 +45,324 @@ FAILS = 2
 CLOSE = -1
 CLOSE_ENOUGH = 1e-9
 """Smallest relative improvement of the makespan that is searched for."""
+BEFORE = 0
+"""Row of the state from the beginning of the present instant."""
 
 
-class Tree(NamedTuple):
-    """The stack of the search.
+@dataclass(slots=True)
+class States:
+    """States of a replay with growing queues, one after the other in rows."""
 
-    The state of the simulator and the queues are stored in one block of ``words``, so
-    that one copy saves both. ``before`` is a copy of the block from the beginning of
-    the present instant. Row ``depth * (tasks + 2)`` of ``kept`` is the block at the
-    branching of that depth; the following rows are its children. For each depth,
-    ``children`` is the number of children, and ``at`` the position of the next child to
-    visit. For each depth and child, ``row`` is the row in ``kept``, and ``bound`` the
-    lower bound in seconds.
+    runs: list[Run]
+    files: list[File]
+    nodes: list[Node]
+    cells: list[Cell]
+    reads: list[Read]
+    cores: list[Core]
+    flows: list[Flow]
+    places: list[Place]
+    finished: list[int]
 
-    ``below``: for each task, the tasks that need its files directly or indirectly, as a
-    bit set. ``fits``: at ``task * num_nodes + node``, 1 if the task fits the node.
-    ``best``: the entries of the best plan.
+
+@dataclass(slots=True)
+class Branching:
+    """A branching on the way to the present state: its number of children, and the
+    number of the next child to visit.
     """
 
-    words: Ints
-    before: Ints
-    kept: Ints
-    children: Ints
-    at: Ints
-    row: Ints
-    bound: Floats
-    below: Ints
-    fits: Ints
-    best: Ints
-    numbers: Ints
-    seconds: Floats
+    children: int
+    at: int
 
 
-def search(
-    inst: Instance,
-    plan: Queues,
-    st: State,
-    log: Log,
-    tree: Tree,
-    path: Path,
-    limit: int,
-) -> int:
+@dataclass(slots=True)
+class Child:
+    """A child of a branching: the row of its state, and its lower bound in seconds."""
+
+    bound: float
+    row: int
+
+
+@dataclass(slots=True)
+class Tree:
+    """The stack of the search.
+
+    Row 0 of ``kept`` is the state from the beginning of the present instant. Row ``1 +
+    depth * (tasks + 2)`` is the state at the branching of that depth; the following
+    rows are its children. ``upper``: the least makespan known, in seconds. ``visited``:
+    the number of children replayed. ``found``: the number of better plans found.
+    ``pressed``: 1 if a file was ever evicted or saved to make room; eviction policies
+    differ only then. ``below``: for each task, the tasks that need its files directly
+    or indirectly, as a bit set. ``fits``: at ``task * num_nodes + node``, 1 if the task
+    fits the node. ``best``: the entries of the best plan.
+    """
+
+    upper: float
+    depth: int
+    visited: int
+    found: int
+    pressed: int
+    begun: int
+    kept: States
+    branchings: list[Branching]
+    children: list[Child]
+    below: list[int]
+    fits: list[int]
+    best: list[int]
+
+
+def search(w: World, tree: Tree, path: Path, limit: int) -> int:
     """Continue the search until *limit* children are replayed (LIMIT) or none are left
     (DONE).
     """
-    numbers = tree.numbers
-    width = inst.num_tasks + 2
-    if not numbers[BEGUN]:
-        begin(inst, plan, st, tree)
-        numbers[BEGUN] = 1
-        if go_on(inst, plan, st, log, tree) == ASKS:
-            numbers[DEPTH] = 0
-            branch(inst, plan, st, log, tree, path, 0, 0.0)
-        else:
-            leaf(inst, plan, st, tree)
-            numbers[DEPTH] = -1
-    while numbers[DEPTH] >= 0:
-        if numbers[VISITED] >= limit:
+    width = w.num_tasks + 2
+    if not tree.begun:
+        begin(w)
+        tree.begun = 1
+        tree.depth = -1
+        verdict = go_on(w, tree)
+        if verdict == ASKS:
+            tree.depth = 0
+            branch(w, tree, path, 0, 0.0)
+        elif verdict == ENDS:
+            leaf(w, tree)
+    while tree.depth >= 0:
+        if tree.visited >= limit:
             return LIMIT
-        depth = numbers[DEPTH]
-        child = depth * width + tree.at[depth]
-        if tree.at[depth] >= tree.children[depth] or not worth(tree, tree.bound[child]):
-            tree.children[depth] = 0
-            tree.at[depth] = 0
-            numbers[DEPTH] = depth - 1
+        depth = tree.depth
+        branching = tree.branchings[depth]
+        child = tree.children[depth * width + branching.at]
+        if branching.at >= branching.children or not worth(tree, child.bound):
+            branching.children = 0
+            branching.at = 0
+            tree.depth = depth - 1
             continue
-        tree.at[depth] += 1
-        load(tree, tree.row[child])
-        numbers[DEPTH] = depth + 1
-        branch(inst, plan, st, log, tree, path, depth + 1, tree.bound[child])
+        branching.at += 1
+        restore(w, tree.kept, child.row)
+        tree.depth = depth + 1
+        branch(w, tree, path, depth + 1, child.bound)
     return DONE
 
 
 def worth(tree: Tree, bound: float) -> bool:
     """Return whether *bound* allows a shorter makespan than that of the best plan."""
-    return bool(bound < tree.seconds[UPPER] * (1.0 - CLOSE_ENOUGH))
+    return bound < tree.upper * (1.0 - CLOSE_ENOUGH)
 
 
-def begin(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
+def begin(w: World) -> None:
     """Set the state to time 0, with all queues empty but open, and all tasks
     unassigned.
     """
-    reset(inst, plan, st)
-    leave_unassigned(inst, st)
-    for i in range(inst.num_nodes):
-        plan.entry[plan.ptr[i]] = OPEN
-        st.head[i] = plan.ptr[i]
+    reset(w)
+    leave_unassigned(w)
+    for node in w.nodes:
+        w.places[node.first_place].entry = OPEN
+        node.head = node.first_place
 
 
-def keep(tree: Tree, row: int) -> None:
-    """Copy the present state into row *row* of ``kept``."""
-    length = len(tree.words)
-    for x in range(length):
-        tree.kept[row * length + x] = tree.words[x]
+def save(w: World, kept: States, row: int) -> None:
+    """Copy the present state into row *row* of *kept*."""
+    copy_record(w.run, kept.runs[row])
+    for x in range(len(w.files)):
+        copy_record(w.files[x], kept.files[row * len(w.files) + x])
+    for x in range(len(w.nodes)):
+        copy_record(w.nodes[x], kept.nodes[row * len(w.nodes) + x])
+    for x in range(len(w.cells)):
+        copy_record(w.cells[x], kept.cells[row * len(w.cells) + x])
+    for x in range(len(w.reads)):
+        copy_record(w.reads[x], kept.reads[row * len(w.reads) + x])
+    for x in range(len(w.cores)):
+        copy_record(w.cores[x], kept.cores[row * len(w.cores) + x])
+    for x in range(len(w.flows)):
+        copy_record(w.flows[x], kept.flows[row * len(w.flows) + x])
+    for x in range(len(w.places)):
+        copy_record(w.places[x], kept.places[row * len(w.places) + x])
+    for x in range(w.run.ended):
+        kept.finished[row * len(w.finished) + x] = w.finished[x]
 
 
-def load(tree: Tree, row: int) -> None:
-    """Restore the present state from row *row* of ``kept``."""
-    length = len(tree.words)
-    for x in range(length):
-        tree.words[x] = tree.kept[row * length + x]
+def restore(w: World, kept: States, row: int) -> None:
+    """Restore the present state from row *row* of *kept*."""
+    copy_record(kept.runs[row], w.run)
+    for x in range(len(w.files)):
+        copy_record(kept.files[row * len(w.files) + x], w.files[x])
+    for x in range(len(w.nodes)):
+        copy_record(kept.nodes[row * len(w.nodes) + x], w.nodes[x])
+    for x in range(len(w.cells)):
+        copy_record(kept.cells[row * len(w.cells) + x], w.cells[x])
+    for x in range(len(w.reads)):
+        copy_record(kept.reads[row * len(w.reads) + x], w.reads[x])
+    for x in range(len(w.cores)):
+        copy_record(kept.cores[row * len(w.cores) + x], w.cores[x])
+    for x in range(len(w.flows)):
+        copy_record(kept.flows[row * len(w.flows) + x], w.flows[x])
+    for x in range(len(w.places)):
+        copy_record(kept.places[row * len(w.places) + x], w.places[x])
+    for x in range(w.run.ended):
+        w.finished[x] = kept.finished[row * len(w.finished) + x]
 
 
-def go_on(inst: Instance, plan: Queues, st: State, log: Log, tree: Tree) -> int:
+def go_on(w: World, tree: Tree) -> int:
     """Replay until a queue needs its next entry (ASKS), the replay ends (ENDS) or fails
     (FAILS).
 
     With ASKS, everything done at the present instant is undone. A replay fails if it
     gets stuck or cannot beat the best plan.
     """
+    run = w.run
     while True:
-        for x in range(len(tree.words)):
-            tree.before[x] = tree.words[x]
-        passes(inst, plan, st, log, st.clock[0])
-        if st.counters[WANTED]:
-            wanted = st.counters[WANTED]
-            for x in range(len(tree.words)):
-                tree.words[x] = tree.before[x]
-            st.counters[WANTED] = wanted
+        save(w, tree.kept, BEFORE)
+        passes(w, run.now)
+        if run.wanted:
+            wanted = run.wanted
+            restore(w, tree.kept, BEFORE)
+            run.wanted = wanted
             return ASKS
-        if st.counters[EVICTIONS] or st.counters[SPILLS]:
-            tree.numbers[PRESSED] = 1
-        if st.counters[ENDED] == inst.num_tasks and st.counters[SAVING] == 0:
+        if run.evictions or run.spills:
+            tree.pressed = 1
+        if run.ended == w.num_tasks and run.saving == 0:
             return ENDS
-        share_out(inst, st, st.clock[0])
-        now = next_event(inst, st)
+        share_out(w, run.now)
+        now = next_event(w)
         if not worth(tree, now):
             return FAILS
-        complete(inst, plan, st, log, now)
+        complete(w, now)
 
 
-def leaf(inst: Instance, plan: Queues, st: State, tree: Tree) -> None:
+def leaf(w: World, tree: Tree) -> None:
     """Record the queues of a complete plan if its makespan is the least so far."""
-    if worth(tree, st.clock[1]):
-        tree.seconds[UPPER] = st.clock[1]
-        tree.numbers[FOUND] += 1
-        for x in range(len(plan.entry)):
-            tree.best[x] = plan.entry[x]
+    if worth(tree, w.run.last_end):
+        tree.upper = w.run.last_end
+        tree.found += 1
+        for x in range(len(w.places)):
+            tree.best[x] = w.places[x].entry
 
 
-def branch(
-    inst: Instance,
-    plan: Queues,
-    st: State,
-    log: Log,
-    tree: Tree,
-    path: Path,
-    depth: int,
-    least: float,
-) -> None:
+def branch(w: World, tree: Tree, path: Path, depth: int, least: float) -> None:
     """Replay every child of the present state up to its next branching.
 
     The children whose bound allows a better plan are stored at *depth*, sorted by
     bound. *least* is the bound of the present state.
     """
-    base = depth * (inst.num_tasks + 2)
-    keep(tree, base)
-    i = st.counters[WANTED] - 1
-    tree.children[depth] = 0
-    tree.at[depth] = 0
-    loose = unassigned(inst, plan)
-    for turn in range(inst.num_tasks + 1):
+    base = 1 + depth * (w.num_tasks + 2)
+    save(w, tree.kept, base)
+    i = w.run.wanted - 1
+    tree.branchings[depth].children = 0
+    tree.branchings[depth].at = 0
+    loose = unassigned(w)
+    for turn in range(w.num_tasks + 1):
         task = path.urgent[turn]
-        load(tree, base)
-        st.counters[WANTED] = 0
+        restore(w, tree.kept, base)
+        w.run.wanted = 0
         rest = loose
         if task != CLOSE:
-            if not (loose >> task) & 1 or not may_stand(inst, plan, st, tree, i, task):
+            if not (loose >> task) & 1 or not may_stand(w, tree, i, task):
                 continue
             rest = loose & ~(1 << task)
-        put(inst, plan, st, i, task)
+        put(w, i, task)
         if rest == 0:
-            for j in range(inst.num_nodes):
-                if is_open(plan, st, j) >= 0:
-                    put(inst, plan, st, j, CLOSE)
-        if not runs_on(inst, plan, st, tree, rest):
+            for j in range(w.num_nodes):
+                if is_open(w, j):
+                    put(w, j, CLOSE)
+        if not runs_on(w, tree, rest):
             continue
-        tree.numbers[VISITED] += 1
-        bound = max(least, seconds_at_least(inst, plan, st, path))
+        tree.visited += 1
+        bound = max(least, seconds_at_least(w, path))
         if not worth(tree, bound):
             continue
-        verdict = go_on(inst, plan, st, log, tree)
+        verdict = go_on(w, tree)
         if verdict == ENDS:
-            leaf(inst, plan, st, tree)
+            leaf(w, tree)
         if verdict != ASKS:
             continue
-        bound = max(bound, seconds_at_least(inst, plan, st, path))
-        if not worth(tree, bound):
-            continue
-        # Insert the child in order of its bound. Its state goes to the next free row.
-        place = tree.children[depth]
-        keep(tree, base + 1 + place)
-        while place > 0 and tree.bound[base + place - 1] > bound:
-            tree.bound[base + place] = tree.bound[base + place - 1]
-            tree.row[base + place] = tree.row[base + place - 1]
-            place -= 1
-        tree.bound[base + place] = bound
-        tree.row[base + place] = base + 1 + tree.children[depth]
-        tree.children[depth] += 1
+        bound = max(bound, seconds_at_least(w, path))
+        if worth(tree, bound):
+            add_child(w, tree, depth, bound)
 
 
-def unassigned(inst: Instance, plan: Queues) -> int:
+def add_child(w: World, tree: Tree, depth: int, bound: float) -> None:
+    """Store the present state as a child of the branching at *depth*, in order of its
+    bound.
+    """
+    branching = tree.branchings[depth]
+    row = 2 + depth * (w.num_tasks + 2) + branching.children
+    save(w, tree.kept, row)
+    first = depth * (w.num_tasks + 2)
+    place = first + branching.children
+    while place > first and tree.children[place - 1].bound > bound:
+        copy_record(tree.children[place - 1], tree.children[place])
+        place -= 1
+    tree.children[place].bound = bound
+    tree.children[place].row = row
+    branching.children += 1
+
+
+def unassigned(w: World) -> int:
     """Return the tasks that are in no queue, as a bit set."""
-    loose = (1 << inst.num_tasks) - 1
-    for i in range(inst.num_nodes):
-        p = plan.ptr[i]
-        while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
-            loose &= ~(1 << plan.entry[p])
+    loose = (1 << w.num_tasks) - 1
+    for node in w.nodes:
+        p = node.first_place
+        while p < node.end_place and w.places[p].entry >= 0:
+            loose &= ~(1 << w.places[p].entry)
             p += 1
     return loose
 
 
-def put(inst: Instance, plan: Queues, st: State, i: int, task: int) -> None:
+def put(w: World, i: int, task: int) -> None:
     """Append *task* to the queue of node *i*; the task CLOSE ends the queue."""
-    p = st.head[i]
-    while plan.entry[p] >= 0:
-        p += 1
+    p = queue_end(w, i)
     if task == CLOSE:
-        plan.entry[p] = CLOSED
+        w.places[p].entry = CLOSED
         return
-    plan.entry[p] = task
-    if p + 1 < plan.ptr[i + 1]:
-        plan.entry[p + 1] = OPEN
-    for x in range(inst.ptr[task], inst.ptr[task + 1]):
-        f = inst.files[x]
-        st.follow[x] = NO_PLACE
-        place = st.nxt[i * inst.num_files + f]
+    w.places[p].entry = task
+    if p + 1 < w.nodes[i].end_place:
+        w.places[p + 1].entry = OPEN
+    entry = w.entries[task]
+    for x in range(entry.first_input, entry.end_input):
+        f = w.reads[x].file
+        cell = w.cells[i * w.num_files + f]
+        w.reads[x].follow = NO_PLACE
+        place = cell.next_place
         if place == NO_PLACE:
-            st.nxt[i * inst.num_files + f] = p
+            cell.next_place = p
         while place != NO_PLACE:
-            e = plan.entry[place]
-            y = inst.ptr[e]
-            while inst.files[y] != f:
+            y = w.entries[w.places[place].entry].first_input
+            while w.reads[y].file != f:
                 y += 1
-            place = st.follow[y]
+            place = w.reads[y].follow
             if place == NO_PLACE:
-                st.follow[y] = p
+                w.reads[y].follow = p
 
 
-def runs_on(inst: Instance, plan: Queues, st: State, tree: Tree, loose: int) -> bool:
+def runs_on(w: World, tree: Tree, loose: int) -> bool:
     """Return whether every task of the bit set *loose* can still be appended to some
     queue.
     """
-    for task in range(inst.num_tasks):
+    for task in range(w.num_tasks):
         found = not (loose >> task) & 1
-        for i in range(inst.num_nodes):
-            if not found and is_open(plan, st, i) >= 0:
-                found = may_stand(inst, plan, st, tree, i, task)
+        for i in range(w.num_nodes):
+            if not found and is_open(w, i):
+                found = may_stand(w, tree, i, task)
         if not found:
             return False
     return True
 
 
-def may_stand(
-    inst: Instance, plan: Queues, st: State, tree: Tree, i: int, task: int
-) -> bool:
+def may_stand(w: World, tree: Tree, i: int, task: int) -> bool:
     """Return whether *task* fits node *i*, and no task queued on the node waits for
     *task*.
 
     A task that stood behind one that waits for it would never start (workflow rule 10).
     """
-    if not tree.fits[task * inst.num_nodes + i]:
+    if not tree.fits[task * w.num_nodes + i]:
         return False
-    late = held_up(inst, plan, st, tree, task)
-    p = st.head[i]
-    while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
-        if (late >> plan.entry[p]) & 1:
+    late = held_up(w, tree, task)
+    for p in range(w.nodes[i].head, queue_end(w, i)):
+        if (late >> w.places[p].entry) & 1:
             return False
-        p += 1
     return True
 
 
-def held_up(inst: Instance, plan: Queues, st: State, tree: Tree, task: int) -> int:
+def held_up(w: World, tree: Tree, task: int) -> int:
     """Return, as a bit set, the tasks that cannot start before *task* has ended.
 
     They need files of *task* directly or indirectly, or are queued behind a task that
@@ -344,14 +372,13 @@ def held_up(inst: Instance, plan: Queues, st: State, tree: Tree, task: int) -> i
     grown = True
     while grown:
         grown = False
-        for i in range(inst.num_nodes):
+        for i in range(w.num_nodes):
             waits = False
-            p = st.head[i]
-            while p < plan.ptr[i + 1] and plan.entry[p] >= 0:
-                e = plan.entry[p]
-                waits = waits or bool((late >> e) & 1)
-                if waits and (late | (1 << e) | tree.below[e]) != late:
-                    late |= (1 << e) | tree.below[e]
+            for p in range(w.nodes[i].head, queue_end(w, i)):
+                e = w.places[p].entry
+                waits = waits or ((late >> e) & 1) != 0
+                more = late | (1 << e) | tree.below[e]
+                if waits and more != late:
+                    late = more
                     grown = True
-                p += 1
-    return int(late)
+    return late

@@ -19,23 +19,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ioopt.compiled import compiled
-from ioopt.compiled.choice import KERNELS, LOADING_SECONDS
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
 from ioopt.problems.base import Record
 from ioopt.problems.replication import File, Node, ReplicationProblem, Task
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication import kernel
+from ioopt.sim.replication.build import Queues as Plan
+from ioopt.sim.replication.build import build_world, give_queues, maker_for
 from ioopt.sim.replication.dispatch import queues_of_run
-from ioopt.sim.replication.state import (
-    BEGUN,
-    SECONDS_PER_CELL,
-    Log,
-    instance_arrays,
-    new_log,
-    new_state,
-    queue_arrays,
-)
+from ioopt.sim.replication.world import World
 from ioopt.solvers.replication import dispatch
 from ioopt.solvers.replication.dispatch import locality
 from ioopt.solvers.replication.greedy.list_scheduler import B_LEVEL, HEFT, ListScheduler
@@ -121,7 +113,6 @@ class Rolling:
         self._binds_late = False
         self._arrived = 0
         self._given_then = 0
-        self._fast: bool | None = None
 
     def resume(self, given: Iterable[int]) -> None:
         """Continue a run in which another dispatcher has already assigned the tasks
@@ -195,9 +186,7 @@ class Rolling:
         If late binding is about as good, follow no plan.
         """
         self.plans += 1
-        if self._fast is None:
-            self._fast = self._takes_machine_code(view)
-        rest = Remaining(view, self._given, self._fast)
+        rest = Remaining(view, self._given)
         if not rest.todo:
             self._orders = [[] for _ in view.nodes]
             return
@@ -224,15 +213,6 @@ class Rolling:
         self._binds_late = late <= least * (1 + LIMITS.late_share)
         self._start = rest.starts(best)
         self._orders = rest.orders(best)
-
-    def _takes_machine_code(self, view: DispatchView) -> bool:
-        """Return whether machine code is available, and replays take so long that it
-        pays.
-        """
-        cells = sum(len(view.inputs(k)) for k in view.released()) * len(view.nodes)
-        replays = LIMITS.plans * self.settings.evaluations
-        long = replays * SECONDS_PER_CELL * cells >= LOADING_SECONDS
-        return long and KERNELS["timeline"].ready()
 
     def _in_force(self, rest: Remaining) -> Queues | None:
         """Return the rest of the present plan; None if it lacks tasks that have arrived
@@ -278,7 +258,7 @@ def _run(rest: Remaining, decide: Dispatcher, prefetch: bool) -> Queues:
     tasks.
     """
     forced = partial(_heads_first, decide, [list(head) for head in rest.heads])
-    return rest.behind_heads(queues_of_run(rest.problem, forced, prefetch, rest.fast))
+    return rest.behind_heads(queues_of_run(rest.problem, forced, prefetch))
 
 
 def _limited(nodes: Sequence[Node]) -> bool:
@@ -305,7 +285,6 @@ def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair 
 
 
 Queues = list[list[int]]
-ENTRY = kernel.begin_or_advance.__name__
 
 
 class Remaining:
@@ -315,11 +294,8 @@ class Remaining:
     Its tasks from ``first`` on are the unassigned tasks ``todo`` of the run.
     """
 
-    def __init__(self, view: DispatchView, given: Collection[int], fast: bool) -> None:
-        """Build the instance; *given* are the tasks assigned so far.
-
-        Replays use machine code if *fast*.
-        """
+    def __init__(self, view: DispatchView, given: Collection[int]) -> None:
+        """Build the instance; *given* are the tasks assigned so far."""
         self.view = view
         self.todo = [k for k in view.released() if k not in given]
         self.heads: Queues = [[] for _ in view.nodes]
@@ -348,7 +324,6 @@ class Remaining:
             files=tuple(self._files()),
         )
         self.place = {k: self.first + x for x, k in enumerate(self.todo)}
-        self.fast = fast
 
     def _nodes_with(self, there: Sequence[tuple[int, str]]) -> Iterator[Node]:
         """Yield the nodes; each holds from the start those files in *there* that it has
@@ -414,24 +389,22 @@ class Remaining:
         return found
 
     @cached_property
-    def _replay(self) -> Callable[[Queues], tuple[float, Log]]:
+    def _replay(self) -> Callable[[Queues], tuple[float, World]]:
         """Return a function that replays queues and returns the makespan in seconds and
-        the log.
+        the world of the replay.
         """
-        inst = instance_arrays(self.problem, compiled=self.fast)
-        state = new_state(inst, compiled=self.fast)
-        log = new_log(inst, 1, 1, self.fast)
-        step = kernel.begin_or_advance
-        if self.fast:
-            step = compiled(kernel.__name__, ENTRY)
+        make = maker_for(self.problem)
+        tasks = range(len(self._tasks))
+        queues_at_first = [tasks, *([()] * (len(self.problem.nodes) - 1))]
+        world = build_world(self.problem, Plan(queues_at_first), make, room=1)
+        step = make.function(kernel.replay)
 
-        def replay(queues: Queues) -> tuple[float, Log]:
-            state.counters[BEGUN] = 0
-            arrays = queue_arrays(queues, "farthest-next-use", compiled=self.fast)
-            makespan, code = step(inst, arrays, state, log, 1 << 60, kernel.REPLAY, 0)
+        def replay(queues: Queues) -> tuple[float, World]:
+            give_queues(world, queues, "farthest-next-use")
+            makespan, code = step(world, float("inf"))
             if code == kernel.STUCK:
-                return float("inf"), log
-            return float(makespan), log
+                return float("inf"), world
+            return makespan, world
 
         return replay
 
@@ -441,16 +414,17 @@ class Remaining:
 
         The score is infinite if the replay gets stuck.
         """
-        makespan, log = self._replay(queues)
-        return makespan + tie * sum(log.task_end) / max(1, len(log.task_end))
+        makespan, world = self._replay(queues)
+        ends = sum(entry.end for entry in world.entries)
+        return makespan + tie * ends / max(1, len(world.entries))
 
     def starts(self, queues: Queues) -> dict[int, float]:
         """Return the time, in seconds of the run, at which each unassigned task starts
         in a replay.
         """
-        _, log = self._replay(queues)
+        _, world = self._replay(queues)
         return {
-            k: self.view.now + float(log.task_start[e]) for k, e in self.place.items()
+            k: self.view.now + world.entries[e].start for k, e in self.place.items()
         }
 
 

@@ -8,11 +8,15 @@ import random
 from collections.abc import Mapping
 
 from ioopt.errors import OutOfTime
-from ioopt.models.replication.workflow_bound import TransferBound, WorkflowBound
+from ioopt.models.replication.workflow_bound import (
+    TransferBound,
+    WorkflowBound,
+    keep,
+)
 from ioopt.problems.replication import ReplicationPlan
+from ioopt.sim.replication.build import replay_seconds
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
-from ioopt.sim.replication.state import replay_seconds
 from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, stretches
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import Queues
@@ -47,9 +51,9 @@ class FlowRun(LinkAwareRun):
         seconds = PROOF_SECONDS_PER_TASK * len(self.problem.tasks)
         left = self.request.deadline.remaining()
         if seconds <= max(0.3, 0.25 * left):
-            bound = TransferBound(self.problem).seconds
+            bound = keep(TransferBound(self.problem)).seconds
         else:
-            bound = WorkflowBound(self.problem).seconds
+            bound = keep(WorkflowBound(self.problem)).seconds
         self.proof_seconds = clock() - begun
         return bound
 
@@ -73,9 +77,8 @@ class FlowRun(LinkAwareRun):
 
     def _slow(self) -> bool:
         """Return whether a replay takes so long that it must check the clock itself."""
-        if self.engine.fast:
-            return False
-        return replay_seconds(self.problem)[0] > self.params.long_replay_seconds
+        seconds = replay_seconds(self.problem, self.engine.make)
+        return seconds > self.params.long_replay_seconds
 
     def notes(self) -> tuple[str, ...]:
         """Return notes on the origin of the best plan and on the makespan of each

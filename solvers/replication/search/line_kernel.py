@@ -1,6 +1,6 @@
 """Anneal one order of all tasks, for the link-aware search.
 
-The same code runs in plain Python and compiled. A plan has one of two scores. The first
+The text runs as plain Python and compiled. A plan has one of two scores. The first
 is the makespan of its replay. The second is the time of all its transfers if its tasks
 ran one after the other in the order, each on its node, and a full disk evicted the file
 that is read last in the order (Belady). Under the second score, nodes do not wait for
@@ -10,14 +10,10 @@ Annealing with replays then continues from the resulting order, and moves barrie
 """
 
 import math
-from typing import NamedTuple
 
 from ioopt.sim.replication.kernel import FINISHED, replay
-from ioopt.sim.replication.state import TRANSFERS, Instance, Log, Queues, State
+from ioopt.sim.replication.world import FARTHEST_NEXT_USE, World
 from ioopt.solvers.replication.search.line_moves import (
-    BEST,
-    EVALUATIONS,
-    NOW,
     Line,
     change,
     change_barriers,
@@ -29,134 +25,138 @@ from ioopt.solvers.replication.search.line_moves import (
 )
 
 
-class Schedule(NamedTuple):
-    """A stretch of annealing: the moves *first* to *first + steps - 1* of *total*.
-
-    The temperature falls from *hot* to *cold* seconds over all moves. The stretch ends
-    early once the best score is at most *target* seconds. ``by_bytes``: 1 if the score
-    is the time of all transfers, 0 if plans are replayed.
-    """
-
-    steps: int
-    first: int
-    total: int
-    hot: float
-    cold: float
-    target: float
-    by_bytes: int
-
-
-def replayed(
-    inst: Instance, plan: Queues, st: State, log: Log, line: Line, limit: float
-) -> float:
-    """Return the makespan of a replay of *plan* in seconds, or if *log* is enabled the
+def score(w: World, fetch_cost: float, copy_cost: float, limit: float) -> float:
+    """Return the makespan of the replay of *w* in seconds, or if *w* is logged the
     batch time.
 
     The result is infinite if the queues cannot run, or if the makespan is above
-    *limit*.
+    *limit*. *fetch_cost* and *copy_cost* are seconds per byte.
     """
-    value, code = replay(inst, plan, st, log, float("inf") if log.enabled else limit)
+    seconds, code = replay(w, float("inf") if w.logging else limit)
     if code != FINISHED:
         return float("inf")
-    return batch_time(inst, plan, st, log, line) if log.enabled else value
+    if w.logging:
+        return batch_time(w, fetch_cost, copy_cost)
+    return seconds
 
 
-def batch_time(inst: Instance, plan: Queues, st: State, log: Log, line: Line) -> float:
+def batch_time(w: World, fetch_cost: float, copy_cost: float) -> float:
     """Return the batch time (13) in seconds: the largest sum of transfers and computing
     of a node.
 
-    A fetch counts at the node that reads the file, a copy at both nodes.
+    A fetch counts at the node that reads the file, a copy at both nodes. The sum of
+    each node is kept in the scratch of its interface.
     """
-    busy = st.room
-    for i in range(inst.num_nodes):
-        busy[i] = 0.0
-        for p in range(plan.ptr[i], plan.ptr[i + 1]):
-            busy[i] += inst.compute[plan.entry[p]] / inst.speed[i]
-    for n in range(st.counters[TRANSFERS]):
-        size = inst.size[log.file[n]]
-        source = log.source[n]
-        if source >= 0:
-            busy[source] += size * line.costs[1]
-        busy[log.destination[n]] += size * line.costs[1 if source >= 0 else 0]
-    most = busy[0]
-    for i in range(1, inst.num_nodes):
-        most = max(most, busy[i])
+    for i in range(w.num_nodes):
+        node = w.nodes[i]
+        busy = 0.0
+        for p in range(node.first_place, node.end_place):
+            busy += w.entries[w.places[p].entry].compute / node.speed
+        w.resources[i].left = busy
+    for n in range(w.run.transfers):
+        transfer = w.transfers[n]
+        size = w.files[transfer.file].size
+        cost = fetch_cost
+        if transfer.source >= 0:
+            cost = copy_cost
+            w.resources[transfer.source].left += size * cost
+        w.resources[transfer.destination].left += size * cost
+    most = w.resources[0].left
+    for i in range(1, w.num_nodes):
+        most = max(most, w.resources[i].left)
     return most
 
 
-def anneal(
-    inst: Instance, plan: Queues, st: State, log: Log, line: Line, schedule: Schedule
-) -> None:
-    """Perform the stretch of annealing that *schedule* describes.
+def score_line(w: World, line: Line, limit: float) -> float:
+    """Return the score of the present plan in seconds; the plan is written to *w*.
 
-    It starts from a plan whose score is ``line.values[NOW]``. The result does not
-    depend on how a run is cut into stretches. With no steps, the present plan is only
-    scored: a separate kernel for scoring would double the time to compile.
+    A score above *limit* may be infinite instead.
     """
-    first = schedule.first
-    hot = schedule.hot
-    cold = schedule.cold
-    if schedule.steps == 0:
-        if schedule.by_bytes:
-            line.values[NOW] = seconds(inst, line, float("inf"))
-        else:
-            line.values[NOW] = replayed(inst, plan, st, log, line, float("inf"))
-    for step in range(first, first + schedule.steps):
-        if line.values[BEST] <= schedule.target:
+    if line.by_bytes:
+        return transfer_seconds(w, line, limit)
+    take_rules(w, line)
+    write_queues(w, line)
+    return score(w, line.fetch_cost, line.copy_cost, limit)
+
+
+def take_rules(w: World, line: Line) -> None:
+    """Replay the plans of *line* under farthest-next-use, and with barriers if it has
+    them.
+    """
+    w.policy = FARTHEST_NEXT_USE
+    w.barriers = line.barriers
+    w.num_rounds = w.num_tasks if line.barriers else 0
+    w.num_entries = w.num_tasks
+
+
+def anneal(
+    w: World,
+    line: Line,
+    steps: int,
+    first: int,
+    total: int,
+    hot: float,
+    cold: float,
+    target: float,
+) -> None:
+    """Perform a stretch of annealing: the moves *first* to *first + steps - 1* of
+    *total*.
+
+    It starts from a plan whose score is ``line.now``. The temperature falls from *hot*
+    to *cold* seconds over all moves. The stretch ends early once the best score is at
+    most *target* seconds. The result does not depend on how a run is cut into
+    stretches.
+    """
+    if not line.by_bytes:
+        take_rules(w, line)
+        write_queues(w, line)
+    for step in range(first, first + steps):
+        if line.best <= target:
             return
-        heat = hot * (cold / hot) ** (step / schedule.total)
+        heat = hot * (cold / hot) ** (step / total)
         keep(line, line.kept_order, line.kept_node, line.kept_cut)
-        if plan.barriers:
-            change_barriers(inst, line)
+        if line.barriers:
+            change_barriers(w, line)
         else:
-            change(inst, line)
-        now = line.values[NOW]
-        limit = now - heat * math.log(uniform(line.random))
-        value = now
-        if schedule.by_bytes:
-            value = seconds(inst, line, limit)
-        elif write_queues(inst, plan, line):
-            value = replayed(inst, plan, st, log, line, limit)
-        line.counts[EVALUATIONS] += 1
+            change(w, line)
+        limit = line.now - heat * math.log(uniform(line.chance))
+        value = line.now
+        if line.by_bytes:
+            value = transfer_seconds(w, line, limit)
+        elif write_queues(w, line):
+            value = score(w, line.fetch_cost, line.copy_cost, limit)
+        line.evaluations += 1
         if value > limit:
             put_back(line)
-            if not schedule.by_bytes:
-                write_queues(inst, plan, line)
+            if not line.by_bytes:
+                write_queues(w, line)
             continue
-        line.values[NOW] = value
-        if value < line.values[BEST]:
-            line.values[BEST] = value
+        line.now = value
+        if value < line.best:
+            line.best = value
             keep_best(line)
 
 
-FETCHED = 0
-COPIED = 1
-OWED = 2
-"""Cells of ``sums``: bytes fetched and copied so far, and bytes of files that are on no
-disk but must still be read.
-"""
-
-
-def settle(inst: Instance, line: Line, i: int, f: int) -> None:
+def settle(w: World, line: Line, i: int, f: int) -> None:
     """Record file *f* as stored on node *i*."""
-    x = i * inst.num_files
+    x = i * w.num_files
     line.residents[x + line.num_residents[i]] = f
     line.num_residents[i] += 1
     line.on[x + f] = 1
     line.copies[f] += 1
-    line.used[i] += inst.size[f]
+    line.used[i] += w.files[f].size
 
 
-def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
+def make_room(w: World, line: Line, i: int, size: int, p: int) -> None:
     """Evict files from node *i* until *size* bytes are free for the task at place *p*.
 
     Files without further readers leave first, then files with other copies, then the
     file whose next reader is last in the order. Of equal files, the one first in the
     instance leaves.
     """
-    base = i * inst.num_files
-    tasks = inst.num_tasks
-    while line.used[i] + size > inst.disk[i]:
+    base = i * w.num_files
+    tasks = w.num_tasks
+    while line.used[i] + size > w.nodes[i].disk:
         best = -1
         worth = -1
         first = -1
@@ -177,75 +177,78 @@ def make_room(inst: Instance, line: Line, i: int, size: int, p: int) -> None:
         line.residents[base + best] = line.residents[base + line.num_residents[i]]
         line.on[base + first] = 0
         line.copies[first] -= 1
-        line.used[i] -= inst.size[first]
+        line.used[i] -= w.files[first].size
         if line.nxt[first] < tasks and line.copies[first] == 0:
-            line.sums[OWED] += inst.size[first]
+            line.owed += w.files[first].size
 
 
-def begin(inst: Instance, line: Line) -> None:
+def begin(w: World, line: Line) -> None:
     """Initialise the score by bytes: held files on the disks, and no bytes moved.
 
     The next reader of each file is its first reader in the order.
     """
-    files = inst.num_files
-    tasks = inst.num_tasks
+    files = w.num_files
+    tasks = w.num_tasks
     for f in range(files):
         line.nxt[f] = tasks
         line.wanted[f] = -1
         line.copies[f] = 0
     for p in range(tasks - 1, -1, -1):
         k = line.order[p]
-        for x in range(inst.ptr[k], inst.ptr[k + 1]):
-            line.follow[x] = line.nxt[inst.files[x]]
-            line.nxt[inst.files[x]] = p
-    for i in range(inst.num_nodes):
+        entry = w.entries[k]
+        for x in range(entry.first_input, entry.end_input):
+            f = w.reads[x].file
+            line.follow[x] = line.nxt[f]
+            line.nxt[f] = p
+    for i in range(w.num_nodes):
         for x in range(i * files, i * files + line.num_residents[i]):
             line.on[i * files + line.residents[x]] = 0
         line.num_residents[i] = 0
         line.used[i] = 0
-    for x in range(len(inst.held_node)):
-        settle(inst, line, inst.held_node[x], inst.held_file[x])
-    line.sums[FETCHED] = line.sums[COPIED] = line.sums[OWED] = 0
+    for held in w.held:
+        settle(w, line, held.node, held.file)
+    line.fetched = 0
+    line.copied = 0
+    line.owed = 0
     for f in range(files):
         if line.copies[f] == 0 and line.nxt[f] < tasks:
-            line.sums[OWED] += inst.size[f]
+            line.owed += w.files[f].size
 
 
-def serve(inst: Instance, line: Line, p: int) -> None:
+def serve(w: World, line: Line, p: int) -> None:
     """Bring the missing files of the task at place *p* to its node, and count their
     bytes.
     """
     k = line.order[p]
     i = line.node[k]
-    files = inst.num_files
-    for x in range(inst.ptr[k], inst.ptr[k + 1]):
-        f = inst.files[x]
+    entry = w.entries[k]
+    for x in range(entry.first_input, entry.end_input):
+        f = w.reads[x].file
         line.wanted[f] = p
         line.nxt[f] = line.follow[x]
-    for x in range(inst.ptr[k], inst.ptr[k + 1]):
-        f = inst.files[x]
-        if line.on[i * files + f]:
+    for x in range(entry.first_input, entry.end_input):
+        f = w.reads[x].file
+        if line.on[i * w.num_files + f]:
             continue
+        size = w.files[f].size
         if line.copies[f] > 0:
-            line.sums[COPIED] += inst.size[f]
+            line.copied += size
         else:
-            line.sums[FETCHED] += inst.size[f]
-            line.sums[OWED] -= inst.size[f]
-        if line.used[i] + inst.size[f] > inst.disk[i]:
-            make_room(inst, line, i, inst.size[f], p)
-        settle(inst, line, i, f)
+            line.fetched += size
+            line.owed -= size
+        if line.used[i] + size > w.nodes[i].disk:
+            make_room(w, line, i, size, p)
+        settle(w, line, i, f)
 
 
-def seconds(inst: Instance, line: Line, limit: float) -> float:
+def transfer_seconds(w: World, line: Line, limit: float) -> float:
     """Return the time of all transfers in seconds, or infinity once it must exceed
     *limit*.
     """
-    begin(inst, line)
-    sums = line.sums
-    for p in range(inst.num_tasks):
-        serve(inst, line, p)
-        if (sums[FETCHED] + sums[OWED]) * line.costs[0] + sums[COPIED] * line.costs[
-            1
-        ] > limit:
+    begin(w, line)
+    for p in range(w.num_tasks):
+        serve(w, line, p)
+        fetched = (line.fetched + line.owed) * line.fetch_cost
+        if fetched + line.copied * line.copy_cost > limit:
             return float("inf")
-    return float(sums[FETCHED] * line.costs[0] + sums[COPIED] * line.costs[1])
+    return line.fetched * line.fetch_cost + line.copied * line.copy_cost

@@ -1,6 +1,6 @@
 """Change one order of all tasks by random moves, for the link-aware search.
 
-The same code runs in plain Python and compiled. A plan is an order of all tasks with
+The text runs as plain Python and compiled. A plan is an order of all tasks with
 producers before readers, a node for each task, and barriers between places of the
 order. The queue of a node lists its tasks in this order, so that no queues ever wait
 for each other (workflow rule 10). No task behind a barrier starts before all tasks
@@ -8,14 +8,9 @@ ahead of the barrier have ended. Without barriers, a node that is ahead of the o
 may evict files that would have been kept if the tasks ran in the order.
 """
 
-from __future__ import annotations
+from dataclasses import dataclass
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from ioopt.sim.replication.state import Instance, Queues
-
-if TYPE_CHECKING:
-    from ioopt.compiled import Floats, Ints
+from ioopt.sim.replication.world import World
 
 MODULUS = 2147483647
 LONGEST_BLOCK = 8
@@ -44,83 +39,97 @@ SHIFTS = 85
 
 Above it, moves of a batch shift a block of tasks.
 """
-EVALUATIONS = 0
-"""Cell of ``counts``: the number of plans scored."""
-NOW = 0
-BEST = 1
-"""Cells of ``values``: the scores of the present and of the best plan, in seconds."""
 
 
-class Line(NamedTuple):
+@dataclass(slots=True)
+class Chance:
+    """The state of a generator of random numbers."""
+
+    seed: int
+
+
+@dataclass(slots=True)
+class Line:
     """The plan under search, and constants of the instance.
 
-    ``order`` lists the tasks; ``place`` is the position of each task in the order;
-    ``node`` is the node of each task. ``cut`` is 1 if a barrier stands before a place.
-    The fields ``kept_*`` and ``best_*`` are copies of these. For each task, ``before``
-    lists the tasks that it waits for, and ``after`` the tasks that wait for it.
+    ``now`` and ``best``: the scores of the present and of the best plan, in seconds.
+    ``evaluations``: the number of plans scored. ``barriers``: 1 if the plan has
+    barriers. ``order`` lists the tasks; ``place`` is the position of each task in the
+    order; ``node`` is the node of each task. ``cut`` is 1 if a barrier stands before a
+    place. The fields ``kept_*`` and ``best_*`` are copies of these. For each task,
+    ``before`` lists the tasks that it waits for, and ``after`` those that wait for it.
     ``readers`` lists the readers of each file. ``fits``: at ``task * num_nodes +
-    node``, 1 if the task fits the node. ``random`` is the state of the random
-    generator. ``flag``, ``scratch`` and ``queued`` are scratch.
+    node``, 1 if the task fits the node. ``flag``, ``scratch`` and ``queued`` are
+    scratch.
 
     The other fields serve the score by bytes
-    (:mod:`ioopt.solvers.replication.search.line_kernel`). ``on``: at ``node * num_files
+    (:mod:`ioopt.solvers.replication.search.line_kernel`). ``by_bytes``: 1 if plans have
+    this score, 0 if they are replayed. ``on``: at ``node * num_files
     + file``, 1 if the node stores the file. ``residents``: from ``node * num_files``
     on, the files that the node stores. ``nxt``: for each file, the place of its next
     reader. ``follow``: for each input of a task, the place of the next reader after
     this task. ``wanted``: for each file, the place of the last reader so far.
-    ``costs``: seconds per byte of a fetch and of a copy. ``sums``: bytes moved so far.
+    ``fetch_cost`` and ``copy_cost``: seconds per byte of a fetch and of a copy.
+    ``fetched`` and ``copied``: bytes moved so far. ``owed``: bytes of files that are on
+    no disk but must still be read.
     """
 
-    order: Ints
-    place: Ints
-    node: Ints
-    cut: Ints
-    kept_order: Ints
-    kept_node: Ints
-    kept_cut: Ints
-    best_order: Ints
-    best_node: Ints
-    best_cut: Ints
-    before_ptr: Ints
-    before: Ints
-    after_ptr: Ints
-    after: Ints
-    reader_ptr: Ints
-    readers: Ints
-    fits: Ints
-    flag: Ints
-    scratch: Ints
-    queued: Ints
-    random: Ints
-    values: Floats
-    counts: Ints
-    on: Ints
-    copies: Ints
-    nxt: Ints
-    follow: Ints
-    wanted: Ints
-    used: Ints
-    residents: Ints
-    num_residents: Ints
-    costs: Floats
-    sums: Ints
+    now: float
+    best: float
+    evaluations: int
+    barriers: int
+    by_bytes: int
+    fetch_cost: float
+    copy_cost: float
+    fetched: int
+    copied: int
+    owed: int
+    chance: Chance
+    order: list[int]
+    place: list[int]
+    node: list[int]
+    cut: list[int]
+    kept_order: list[int]
+    kept_node: list[int]
+    kept_cut: list[int]
+    best_order: list[int]
+    best_node: list[int]
+    best_cut: list[int]
+    before_ptr: list[int]
+    before: list[int]
+    after_ptr: list[int]
+    after: list[int]
+    reader_ptr: list[int]
+    readers: list[int]
+    fits: list[int]
+    flag: list[int]
+    scratch: list[int]
+    queued: list[int]
+    on: list[int]
+    copies: list[int]
+    nxt: list[int]
+    follow: list[int]
+    wanted: list[int]
+    used: list[int]
+    residents: list[int]
+    num_residents: list[int]
 
 
-def draw(random: Ints, below: int) -> int:
+def draw(chance: Chance, below: int) -> int:
     """Return the next random number from 0 to *below* - 1.
 
     The generator is that of Park and Miller, with their revised multiplier.
     """
-    random[0] = random[0] * 48271 % MODULUS
-    return random[0] % below
+    chance.seed = chance.seed * 48271 % MODULUS
+    return chance.seed % below
 
 
-def uniform(random: Ints) -> float:
+def uniform(chance: Chance) -> float:
     """Return the next random number strictly between 0 and 1."""
-    return draw(random, MODULUS) / MODULUS
+    return draw(chance, MODULUS) / MODULUS
 
 
-def keep(line: Line, order: Ints, node: Ints, cut: Ints) -> None:
+def keep(line: Line, order: list[int], node: list[int], cut: list[int]) -> None:
     """Copy the order, the nodes and the barriers of the plan to the given arrays."""
     for x in range(len(line.order)):
         order[x] = line.order[x]
@@ -142,44 +151,50 @@ def keep_best(line: Line) -> None:
     keep(line, line.best_order, line.best_node, line.best_cut)
 
 
-def write_queues(inst: Instance, plan: Queues, line: Line) -> bool:
-    """Write the tasks and rounds of each node to the queues of *plan*; return whether
-    they changed.
+def write_queues(w: World, line: Line) -> bool:
+    """Write the tasks and rounds of each node to the queues of *w*; return whether they
+    changed.
     """
     changed = False
-    for i in range(inst.num_nodes + 1):
+    for i in range(w.num_nodes):
         line.queued[i] = 0
-    for k in range(inst.num_tasks):
-        line.queued[line.node[k] + 1] += 1
-    for i in range(inst.num_nodes):
-        line.queued[i + 1] += line.queued[i]
-    for i in range(inst.num_nodes + 1):
-        if plan.ptr[i] != line.queued[i]:
-            plan.ptr[i] = line.queued[i]
+    for k in range(w.num_tasks):
+        line.queued[line.node[k]] += 1
+    first = 0
+    for i in range(w.num_nodes):
+        node = w.nodes[i]
+        end = first + line.queued[i]
+        if node.first_place != first or node.end_place != end:
+            node.first_place = first
+            node.end_place = end
             changed = True
+        line.queued[i] = first
+        first = end
     r = 0
-    for p in range(inst.num_tasks):
+    for p in range(w.num_tasks):
         k = line.order[p]
         if p > 0:
             r += line.cut[p]
-        x = line.queued[line.node[k]]
+        place = w.places[line.queued[line.node[k]]]
         line.queued[line.node[k]] += 1
-        if plan.entry[x] != k:
-            plan.entry[x] = k
+        if place.entry != k:
+            place.entry = k
             changed = True
-        if plan.barriers and plan.round_of[x] != r:
-            plan.round_of[x] = r
+        if w.barriers and place.round != r:
+            place.round = r
             changed = True
     return changed
 
 
-def send(inst: Instance, line: Line, k: int, i: int) -> None:
+def send(w: World, line: Line, k: int, i: int) -> None:
     """Send task *k* to node *i*, if it fits there."""
-    if line.fits[k * inst.num_nodes + i]:
+    if line.fits[k * w.num_nodes + i]:
         line.node[k] = i
 
 
-def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> int:
+def gather(
+    line: Line, k: int, to: int, step: int, ptr: list[int], listed: list[int]
+) -> int:
     """Flag task *k* and the tasks that must move with it towards place *to*; return
     their number.
 
@@ -187,12 +202,13 @@ def gather(line: Line, k: int, to: int, step: int, ptr: Ints, listed: Ints) -> i
     stay ahead of it in this direction.
     """
     first = line.place[k]
-    for p in range(first, to + step, step):
-        line.flag[line.order[p]] = 0
+    distance = (to - first) * step
+    for n in range(distance + 1):
+        line.flag[line.order[first + n * step]] = 0
     line.flag[k] = 1
     count = 0
-    for p in range(first, to + step, step):
-        j = line.order[p]
+    for n in range(distance + 1):
+        j = line.order[first + n * step]
         if line.flag[j]:
             count += 1
             for x in range(ptr[j], ptr[j + 1]):
@@ -220,79 +236,85 @@ def part(line: Line, first: int, end: int, flagged: int, others: int) -> None:
             others += 1
 
 
-def pick(random: Ints, ptr: Ints, listed: Ints, k: int) -> int:
+def pick(chance: Chance, ptr: list[int], listed: list[int], k: int) -> int:
     """Return a random task from the list of *k*; -1 if the list is empty.
 
     The list is ``listed[ptr[k]:ptr[k + 1]]``.
     """
     width = ptr[k + 1] - ptr[k]
-    return listed[ptr[k] + draw(random, width)] if width else -1
+    if width == 0:
+        return -1
+    return listed[ptr[k] + draw(chance, width)]
 
 
-def relative(inst: Instance, line: Line, k: int) -> int:
+def relative(w: World, line: Line, k: int) -> int:
     """Return a random task related to task *k*, or *k* if none is found.
 
     Related tasks are producers, consumers, and readers of the same files.
     """
-    random = line.random
+    chance = line.chance
     j = -1
-    kind = 2 if inst.plain else draw(random, 4)
+    kind = 2
+    if not w.plain:
+        kind = draw(chance, 4)
     if kind == 0:
-        j = pick(random, line.before_ptr, line.before, k)
+        j = pick(chance, line.before_ptr, line.before, k)
     elif kind == 1:
-        j = pick(random, line.after_ptr, line.after, k)
+        j = pick(chance, line.after_ptr, line.after, k)
     else:
-        f = pick(random, inst.ptr, inst.files, k)
-        if f >= 0:
-            j = pick(random, line.reader_ptr, line.readers, f)
+        entry = w.entries[k]
+        width = entry.end_input - entry.first_input
+        if width > 0:
+            read = w.reads[entry.first_input + draw(chance, width)]
+            j = pick(chance, line.reader_ptr, line.readers, read.file)
     return j if j >= 0 else k
 
 
-def change(inst: Instance, line: Line) -> None:
+def change(w: World, line: Line) -> None:
     """Make one random move, which exchanges the nodes of two tasks, sends tasks to
     another node, or shifts tasks in the order.
     """
-    random = line.random
-    kind = draw(random, 100)
-    k = draw(random, inst.num_tasks)
-    other = draw(random, inst.num_tasks)
+    chance = line.chance
+    kind = draw(chance, 100)
+    k = draw(chance, w.num_tasks)
+    other = draw(chance, w.num_tasks)
     if kind < SWAPS:
         node = line.node[k]
-        send(inst, line, k, line.node[other])
-        send(inst, line, other, node)
+        send(w, line, k, line.node[other])
+        send(w, line, other, node)
     elif kind < BLOCKS:
-        node = draw(random, inst.num_nodes)
-        send_block(inst, line, k, node, 1 + draw(random, LONGEST_BLOCK))
+        node = draw(chance, w.num_nodes)
+        send_block(w, line, k, node, 1 + draw(chance, LONGEST_BLOCK))
     elif kind < FAMILIES:
-        send_family(inst, line, k)
+        send_family(w, line, k)
     else:
-        if draw(random, 2):
-            other = relative(inst, line, k)
+        if draw(chance, 2):
+            other = relative(w, line, k)
         node = line.node[other]
-        if draw(random, 3) == 0:
+        if draw(chance, 3) == 0:
             node = line.node[k]
-        if kind >= SHIFTS and inst.plain:
-            shift_block(inst, line, k, line.place[other], node)
+        if kind >= SHIFTS and w.plain:
+            shift_block(w, line, k, line.place[other], node)
         else:
-            shift(inst, line, k, line.place[other], node)
+            shift(w, line, k, line.place[other], node)
 
 
-def send_family(inst: Instance, line: Line, k: int) -> None:
+def send_family(w: World, line: Line, k: int) -> None:
     """Send task *k*, with all its producers or all its consumers, to a random node."""
-    random = line.random
-    node = draw(random, inst.num_nodes)
-    if draw(random, 2):
-        node = line.node[relative(inst, line, k)]
-    send(inst, line, k, node)
-    if draw(random, 2):
+    chance = line.chance
+    node = draw(chance, w.num_nodes)
+    if draw(chance, 2):
+        node = line.node[relative(w, line, k)]
+    send(w, line, k, node)
+    if draw(chance, 2):
         for x in range(line.before_ptr[k], line.before_ptr[k + 1]):
-            send(inst, line, line.before[x], node)
+            send(w, line, line.before[x], node)
     else:
         for x in range(line.after_ptr[k], line.after_ptr[k + 1]):
-            send(inst, line, line.after[x], node)
+            send(w, line, line.after[x], node)
 
 
-def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
+def send_block(w: World, line: Line, k: int, i: int, most: int) -> None:
     """Send task *k* and the next tasks of its queue, at most *most* in all, to node
     *i*.
 
@@ -300,21 +322,21 @@ def send_block(inst: Instance, line: Line, k: int, i: int, most: int) -> None:
     """
     a = line.node[k]
     left = most
-    for p in range(line.place[k], inst.num_tasks):
+    for p in range(line.place[k], w.num_tasks):
         if left > 0 and line.node[line.order[p]] == a:
-            send(inst, line, line.order[p], i)
+            send(w, line, line.order[p], i)
             left -= 1
 
 
-def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
+def shift_block(w: World, line: Line, k: int, to: int, i: int) -> None:
     """Move task *k* of a batch, and a random number of tasks behind it, to place *to*.
 
     At random, these tasks stay on their nodes, or all are sent to node *i*.
     """
     p = line.place[k]
-    stay = draw(line.random, 2)
-    length = min(1 + draw(line.random, LONGEST_BLOCK), inst.num_tasks - p)
-    to = min(to, inst.num_tasks - length)
+    stay = draw(line.chance, 2)
+    length = min(1 + draw(line.chance, LONGEST_BLOCK), w.num_tasks - p)
+    to = min(to, w.num_tasks - length)
     first = min(p, to)
     end = max(p, to) + length
     for q in range(first, end):
@@ -322,21 +344,21 @@ def shift_block(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
     for x in range(p, p + length):
         line.flag[line.order[x]] = 1
         if not stay:
-            send(inst, line, line.order[x], i)
+            send(w, line, line.order[x], i)
     if to < p:
         part(line, first, end, to, to + length)
     else:
         part(line, first, end, to, p)
 
 
-def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
+def shift(w: World, line: Line, k: int, to: int, i: int) -> None:
     """Move task *k* to place *to* of the order, and to node *i*.
 
     At random, the task stops before it passes a producer or consumer, or these tasks
     move along with it. Tasks that move along may also be sent to node *i*.
     """
-    random = line.random
-    alone = draw(random, 2)
+    chance = line.chance
+    alone = draw(chance, 2)
     p = line.place[k]
     if p > to:
         if alone:
@@ -352,22 +374,22 @@ def shift(inst: Instance, line: Line, k: int, to: int, i: int) -> None:
         count = gather(line, k, to, 1, line.after_ptr, line.after)
         first = to + 1 - count
         part(line, p, to + 1, first, p)
-    if not alone and draw(random, 2):
+    if not alone and draw(chance, 2):
         for p in range(first, first + count):
-            send(inst, line, line.order[p], i)
+            send(w, line, line.order[p], i)
     else:
-        send(inst, line, k, i)
+        send(w, line, k, i)
 
 
-def change_barriers(inst: Instance, line: Line) -> None:
+def change_barriers(w: World, line: Line) -> None:
     """Set, remove or shift a barrier at random, or make one move of :func:`change`."""
-    tasks = inst.num_tasks
-    random = line.random
-    if draw(random, 100) >= BARRIER_MOVES:
-        change(inst, line)
+    tasks = w.num_tasks
+    chance = line.chance
+    if draw(chance, 100) >= BARRIER_MOVES:
+        change(w, line)
         return
-    p = draw(random, tasks)
-    kind = draw(random, 3)
+    p = draw(chance, tasks)
+    kind = draw(chance, 3)
     if kind == 0:
         line.cut[p] = 1 - line.cut[p]
         return
@@ -377,5 +399,5 @@ def change_barriers(inst: Instance, line: Line) -> None:
         return
     line.cut[p] = 0
     if kind == 1:
-        p += draw(random, 2 * BARRIER_SHIFT + 1) - BARRIER_SHIFT
+        p += draw(chance, 2 * BARRIER_SHIFT + 1) - BARRIER_SHIFT
         line.cut[min(tasks - 1, max(0, p))] = 1

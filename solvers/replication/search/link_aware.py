@@ -21,18 +21,17 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.problems.replication import ReplayOptions, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
+from ioopt.sim.replication.build import maker_for, replay_seconds
 from ioopt.sim.replication.simulate import (
     replay_fits,
     report_seconds,
 )
-from ioopt.sim.replication.state import replay_seconds
 from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.greedy import minmin
 from ioopt.solvers.replication.greedy.minmin import planning_seconds
@@ -140,16 +139,11 @@ def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:
     The second replay is the one that ``ioopt.solve`` makes of every answer.
     """
     left = request.deadline.remaining()
-    plain, machine = replay_seconds(problem)
+    replaying = replay_seconds(problem, maker_for(problem))
     planning = planning_seconds(problem)
-    if plain + planning < NO_TIME_SECONDS or left == float("inf"):
+    if replaying + planning < NO_TIME_SECONDS or left == float("inf"):
         return False
-    left -= report_seconds(problem)
-    if planning + 2.0 * plain <= left:
-        return False
-    if LOADING_SECONDS + planning + 2.0 * machine > left:
-        return True
-    return not use_machine_code("link-aware", request.deadline, plain)
+    return planning + 2.0 * replaying > left - report_seconds(problem)
 
 
 def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> bool:
@@ -159,16 +153,11 @@ def _too_large_workflow(problem: ReplicationProblem, request: SolveRequest) -> b
     The second replay is the one that ``ioopt.solve`` makes of every answer.
     """
     left = request.deadline.remaining()
-    plain, machine = replay_seconds(problem)
+    replaying = WORKFLOW_REPLAY * replay_seconds(problem, maker_for(problem))
     planning = PLANNING_SECONDS_PER_TASK * len(problem.tasks)
-    if planning < LOADING_SECONDS / 2 or left == float("inf"):
+    if planning < NO_TIME_SECONDS or left == float("inf"):
         return False
-    left -= planning + report_seconds(problem)
-    if left >= 2.0 * WORKFLOW_REPLAY * plain:
-        return False
-    if left < LOADING_SECONDS + 2.0 * WORKFLOW_REPLAY * machine:
-        return True
-    return not use_machine_code("link-aware", request.deadline, plain)
+    return planning + 2.0 * replaying > left - report_seconds(problem)
 
 
 def _planned_only(problem: ReplicationProblem, request: SolveRequest) -> Outcome:

@@ -11,7 +11,6 @@ from functools import cached_property
 from math import inf
 
 from ioopt.checks.replication.check import check
-from ioopt.compiled.choice import LOADING_SECONDS, use_machine_code
 from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
@@ -25,7 +24,6 @@ from ioopt.problems.replication import (
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.simulate import simulate
-from ioopt.sim.replication.state import replay_seconds
 from ioopt.solvers.replication.greedy import job_data_present, minmin
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import params
@@ -168,14 +166,8 @@ class LinkAwareRun:
         self._elite = Best()
         self._ordered: Annealing | None = None
         self.options = request.settings or RULES
-        # If one replay is slow, choose the engine before the plans of planners are
-        # replayed, otherwise after.
-        plain = replay_seconds(problem)[0]
-        self._chosen = plain >= LOADING_SECONDS
-        fast = self._chosen and use_machine_code(
-            "link-aware", request.deadline, self.budget.effort * plain
-        )
-        self.engine = self._engine(fast)
+        seed = request.options.seed
+        self.engine = Engine(problem, seed, self.options, self.additive)
 
     def _kept_seconds(self, left: float) -> float:
         """Return how many of the *left* seconds to reserve for checking and replaying
@@ -204,11 +196,6 @@ class LinkAwareRun:
             effort = self.params.evaluations(self.problem, limit)
         seconds = left if limit else self.params.default_seconds
         return Budget(effort, seconds - self._reserve, self.request.deadline.clock)
-
-    def _engine(self, fast: bool) -> Engine:
-        """Return an engine whose random numbers begin at the requested seed."""
-        seed = self.request.options.seed
-        return Engine(self.problem, seed, fast, self.options, self.additive)
 
     def _proven(self) -> float:
         """Return a lower bound, in seconds, of the measure."""
@@ -277,7 +264,7 @@ class LinkAwareRun:
 
     def notes(self) -> tuple[str, ...]:
         """Return a note on the origin of the best plan and the number of replays."""
-        kind = "compiled" if self.engine.fast else "pure Python"
+        kind = "compiled" if self.engine.make.compiled else "pure Python"
         return (
             f"best plan from {self.best.origin}; "
             f"{counted(self.budget.evaluations, 'replay')} ({kind})",
@@ -359,21 +346,10 @@ class LinkAwareRun:
     def improve(self) -> None:
         """Make restarts until the time, the number of replays or the bound ends the
         run.
-
-        Before the first restart, compiled code is chosen if the remaining replays take
-        long.
         """
         if self.over():
             return
         budget = self.budget
-        plain = min(budget.left(), budget.effort * budget.replay_seconds)
-        if not self._chosen and use_machine_code(
-            "link-aware", self.request.deadline, plain
-        ):
-            # The old engine has drawn no random number, so the new one gives the same
-            # answer.
-            self.engine = self._engine(True)
-            budget.replay_seconds = 0.0
         for turn in range(self.params.most_restarts):
             before = budget.evaluations
             budget.begin(self._size(turn))

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 from batch_io_traces import FLAT, by_hand, random_trace, view
-from conftest import C_ENGINES
+from conftest import ENGINES
 
 import ioopt
 from ioopt.decisions.batch_io import IoPolicy, View
@@ -79,7 +79,7 @@ def test_min_aggr_sld_counts_the_whole_job() -> None:
     assert policy("cons-min-aggr-sld").decide(state) == [0, 6]
 
 
-@pytest.mark.parametrize("engine", C_ENGINES)
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("order", "ends"), [("ascending", [5, 4]), ("descending", [3, 5])]
 )

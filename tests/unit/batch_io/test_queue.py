@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 from batch_io_traces import by_hand as trace
-from conftest import C_ENGINES
+from conftest import ENGINES
 
 import ioopt
 
 WAYS = [{"arithmetic": "exact"}, {"engine": "python"}]
 
 
-@pytest.fixture(autouse=True, params=C_ENGINES)
+@pytest.fixture(autouse=True, params=ENGINES)
 def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(WAYS[1], "engine", request.param)
 

@@ -16,7 +16,7 @@ from ioopt.embed import IoArbiter
 from ioopt.errors import InstanceError, UsageError
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.set10 import set_of
-from tests.conftest import C_ENGINES
+from tests.conftest import ENGINES
 from tests.oracle.batch_io_rates import fullest
 
 
@@ -159,7 +159,7 @@ def test_sets_end_at_half_powers() -> None:
         ("base-line", 1, [12, 12, 12]),
     ],
 )
-@pytest.mark.parametrize("engine", C_ENGINES)
+@pytest.mark.parametrize("engine", ENGINES)
 def test_interference(
     name: str, interference: float, wanted: list[float], engine: str
 ) -> None:

@@ -15,7 +15,6 @@ from ioopt.cli.main import main
 from ioopt.comparing import compare_rows
 from ioopt.comparing.measures import add_ratios
 from ioopt.comparing.table import comparison_text
-from ioopt.compiled import choice
 from ioopt.models.gang import slowdown_bound
 from ioopt.registry import KINDS, measure_of
 
@@ -23,12 +22,6 @@ from ioopt.registry import KINDS, measure_of
 # Fetched and copied once, two tasks a node, it adds up to 5.184 s (the worked case);
 # replayed that plan ends at 9.684 s, and the queues that end first at 8.248 s.
 ADDITIVE, REPLAYED, LEAST = 5.184, 9.684, 8.248
-
-
-@pytest.fixture(autouse=True)
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No kernel is compiled for these."""
-    monkeypatch.setattr(choice, "available", lambda: False)
 
 
 def solved(solver: str = "ip", measure: str | None = None, **settings: str) -> Any:
@@ -173,35 +166,6 @@ def test_the_bound_of_the_kind_is_computed_once(
     monkeypatch.setattr(slowdown_bound, "mean_slowdown_bound", counted)
     rows = compare_rows("gang-figure-5", ["gs", "iogs", "index-iogs"], time_limit=None)
     assert len(asked) == 1 and len({row["bound"] for row in rows}) == 1
-
-
-def test_shared_machine_code_is_loaded_before_the_first_row(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    happened: list[str] = []
-
-    class Made(choice.Kernel):
-        def ready(self) -> bool:
-            return True
-
-        def compile(self) -> None:
-            happened.append(self.name)
-
-    def noted(*arguments: Any, **more: Any) -> Any:
-        happened.append("row")
-        return solving.solve(*arguments, **more)
-
-    monkeypatch.setattr(
-        choice, "KERNELS", {"timeline": Made("replication", "timeline", "", "")}
-    )
-    monkeypatch.setattr(comparing, "solve", noted)
-    compare_rows("image-100x4", ["minmin", "job-data-present"], time_limit=30)
-    assert happened == ["timeline", "row", "row"]
-    happened.clear()
-    compare_rows(
-        "cycle3", ["minmin"], time_limit=30
-    )  # a few tasks are replayed in plain Python
-    assert happened == ["row"]
 
 
 @pytest.mark.parametrize(

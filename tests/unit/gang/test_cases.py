@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ENGINES, shared_files
+from conftest import ENGINES, both_makers, shared_files
 from gang_tools import (
     CASE_NAMES,
     POLICIES,
@@ -62,7 +62,8 @@ def test_phase(path: Path, engine: str) -> None:
     if engine == "python":
         after = policy.update(state, case["phase"])
     else:
-        after = compiled_phase(state, case["phase"], policy.rules)
+        make = both_makers()[1]
+        after = compiled_phase(state, case["phase"], policy.rules, make)
     plan = plan_of_state(problem, after)
     ids = [job.id for job in (*problem.running, *problem.waiting)]
     wanted = case["after"]

@@ -5,14 +5,23 @@ from itertools import chain, repeat
 from typing import Any
 
 import pytest
+from conftest import both_makers
 
 import ioopt
 from ioopt.catalog import resolve
+from ioopt.compiled import library
+from ioopt.compiled.memory import Plain
 from ioopt.decisions.gang.state import Gang, Timing
 from ioopt.errors import OutOfTime
 from ioopt.generate.gang.generate import BluePacificLike, make_table
 from ioopt.options import Deadline
-from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation
+from ioopt.sim.gang.matrix import NOT_YET
+from ioopt.sim.gang.simulate import (
+    STEPS_PER_LOOK,
+    GangSimulation,
+    Trajectory,
+    largest_number,
+)
 from ioopt.sim.pace import Pace
 from ioopt.solvers.flexgang import linear
 from ioopt.solvers.gang import bound
@@ -38,25 +47,33 @@ def test_the_python_engine_stops_at_the_look_that_finds_it_late(looks: int) -> N
         OutOfTime, match=rf"^out of time with \d+ of {len(gangs)} jobs finished; about"
     ):
         engine.run(open_for(looks))
-    finished = sum(finish is not None for finish in engine.jobs.finish)
+    finished = sum(job.finish != NOT_YET for job in engine.matrix.jobs)
     steps = STEPS_PER_LOOK * (looks + 1)
     # A job takes two steps, arrival and finish; in every 20 jobs a slice of 200 s ends.
     assert steps / 3 - 1 <= finished <= steps / 2 + 1
 
 
-@pytest.mark.slow
 def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
-    gang_compiled: Any = pytest.importorskip("ioopt.sim.gang.compiled")
+    _, machine = both_makers()
     # Every job takes a step to finish: two calls and more.
-    settings = BluePacificLike(jobs=2 * gang_compiled.STEPS_PER_CALL)
+    settings = BluePacificLike(jobs=2 * round(STEPS_PER_LOOK * machine.times))
     gangs, timing = make_table(settings, 0).gangs(), Timing.of(settings.machine)
+
+    def run(pace: Pace | None) -> Trajectory:
+        return GangSimulation(gangs, timing, POLICY, make=machine).run(pace)
+
     for looks in (0, 1):
         with pytest.raises(OutOfTime, match=f"of {settings.jobs} jobs finished"):
-            gang_compiled.run(gangs, timing, POLICY.rules, pace=open_for(looks))
-    free = gang_compiled.run(gangs, timing, POLICY.rules)
-    watched = gang_compiled.run(gangs, timing, POLICY.rules, pace=open_for(10**9))
-    for part in ("start", "finish", "occupied"):
-        assert getattr(free, part) == getattr(watched, part)
+            run(open_for(looks))
+    assert run(None) == run(open_for(10**9))
+
+
+def test_slices_beyond_64_bits_are_left_to_plain_python() -> None:
+    """A million seconds in slices of 10^-15 s are 10^21 slices."""
+    timing = Timing(1, 1, 1e-15, 0.0, 0, 1e-7)
+    gangs = [Gang(0, 1, 1, 1e6, 1e6, 0.0)]
+    assert largest_number(gangs, timing) > library.MOST
+    assert isinstance(library.maker(largest_number(gangs, timing)), Plain)
 
 
 def test_one_decision_asks_for_no_bound(

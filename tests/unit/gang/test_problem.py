@@ -9,8 +9,9 @@ import pytest
 from gang_tools import decision
 
 import ioopt
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import BackendMissingError, InstanceError, UsageError
 from ioopt.problems.gang import GangMatrixProblem, GangProblem
+from ioopt.solvers.gang import run
 
 
 def workload(**changes: Any) -> dict[str, Any]:
@@ -144,6 +145,15 @@ def test_settings_that_cannot_go_together() -> None:
         ioopt.solve(_matrix(), "exact-iogs", settings={"phase": "fill"})
 
 
+def test_without_compiled_kernels_their_engine_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(run, "why_plain", lambda: "no C compiler worked")
+    with pytest.raises(BackendMissingError, match="no C compiler worked") as missing:
+        ioopt.solve(workload(), "gs", settings={"engine": "compiled"})
+    assert missing.value.exit_code == 6
+
+
 def test_no_jobs_is_a_workload_too() -> None:
     data = workload()
     data["jobs"] = []
@@ -151,3 +161,5 @@ def test_no_jobs_is_a_workload_too() -> None:
     assert result.status == "feasible"
     assert result.schedule == {"jobs": [], "updates": []}
     assert result.metrics["mean_slowdown"] is None
+    short = ioopt.solve(data, "migrate-iogs", settings={"history": "no"})
+    assert short.schedule == {"jobs": []}

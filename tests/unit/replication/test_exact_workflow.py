@@ -2,7 +2,6 @@
 batches, exhaustion.
 """
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,15 +18,17 @@ from workflow_exhaustive import (
 
 import ioopt
 from ioopt.errors import NotApplicableError
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import (
     EvictionPolicy,
     ReplicationPlan,
     ReplicationProblem,
 )
+from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.exact.exact_workflow import LIMITS, QueueSearch
-from ioopt.solvers.replication.exact.queue_bound import filled
+from ioopt.solvers.replication.exact.queue_bound import Path, PathCore, filled
 from ioopt.solvers.replication.plans import build_plan
 
 POLICY: EvictionPolicy = "farthest-next-use"
@@ -72,7 +73,7 @@ def test_orders_so_that_nothing_is_spilled() -> None:
         "read y": (1, "y"),
     }
     problem = made([{"disk_bytes": 30}], {"x": 20, "y": 20}, tasks, 1, 100)
-    search = QueueSearch(problem, POLICY, float("inf"), fast=False)
+    search = QueueSearch(problem, POLICY, float("inf"))
     assert search.run(10_000)
     queues = search.best_queues()
     assert search.upper == 4.0 and queues is not None
@@ -87,7 +88,7 @@ def test_takes_the_policy_under_which_the_replay_ends_first(
     monkeypatch.setattr(exact_workflow, "POLICIES", exact_workflow.POLICIES[::-1])
     least = {}
     for policy in exact_workflow.POLICIES:
-        search = QueueSearch(problem, policy, float("inf"), fast=False)
+        search = QueueSearch(problem, policy, float("inf"))
         assert search.run(100_000)
         least[policy] = search.upper
     result = ioopt.solve(problem, "exact-workflow")
@@ -101,11 +102,11 @@ def test_takes_the_policy_under_which_the_replay_ends_first(
 
 def test_the_bound_rises_to_the_optimum() -> None:
     problem = ReplicationProblem.model_validate(random_workflow(FIVE_TASKS, 5))
-    search = QueueSearch(problem, POLICY, float("inf"), fast=False)
+    search = QueueSearch(problem, POLICY, float("inf"))
     bounds = []
     while not search.run(5):
         bounds.append(search.bound)
-    whole = QueueSearch(problem, POLICY, float("inf"), fast=False)
+    whole = QueueSearch(problem, POLICY, float("inf"))
     assert whole.run(100_000)
     assert (whole.visited, whole.upper) == (search.visited, search.upper)
     assert len(bounds) > 3 and bounds == sorted(bounds)
@@ -116,13 +117,14 @@ def test_work_is_poured_into_cores_as_they_come_free() -> None:
     """Cores free at 0 and 4 s: 3 s of work end at 3, 10 s at (10 + 4) / 2; from
     5 on, at 5 + 10 / 2.
     """
-    scratch = SimpleNamespace(free=[0.0, 4.0], power=[1.0, 1.0])
+    cores = [PathCore(free=0.0, power=1.0), PathCore(free=4.0, power=1.0)]
+    scratch = Path(1.0, 1.0, [], [], cores, [], [], [])
     ends = [
         filled(scratch, 2, first, work) for first, work in ((0, 3), (0, 10), (5, 10))
     ]
     assert ends == [3.0, 7.0, 10.0]
     # A core that nothing can reach any more gives nothing.
-    scratch.free[1] = float("inf")
+    cores[1].free = float("inf")
     assert filled(scratch, 2, 0.0, 10.0) == 10.0
 
 
@@ -191,3 +193,50 @@ def test_the_search_meets_every_set_of_queues_and_replays_it(
     met, wrong = astray(instance, policy)
     assert wrong == []
     assert met == sum(1 for _ in all_queues(instance))
+
+
+def relaxations(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The makespans for which CP-SAT is asked for a bound; it answers that any time
+    is possible.
+    """
+    asked: list[float] = []
+
+    def no_bound(problem: object, upper: float, *limits: object) -> float:
+        asked.append(upper)
+        return 0.0
+
+    monkeypatch.setattr(exact_workflow, "relaxed_seconds", no_bound)
+    return asked
+
+
+def test_no_relaxation_where_a_short_search_meets_the_cheap_bound(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = relaxations(monkeypatch)
+    result = ioopt.solve("eight-tasks")
+    assert (result.objective, result.status.value, asked) == (56.0, "optimal", [])
+
+
+def test_the_relaxation_spares_a_tiny_instance_the_long_search() -> None:
+    """All queues of cycle3 take 4,273 partial simulations; CP-SAT proves its first
+    plan.
+    """
+    result = ioopt.solve("cycle3")
+    assert result.status.value == "optimal"
+    assert LIMITS.start_replays <= result.metrics["replays"] < 600
+
+
+def test_the_relaxation_is_repeated_only_for_a_better_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = relaxations(monkeypatch)
+    problem = ioopt.load("eight-tasks")
+    request = SolveRequest[Any, Any](SolveOptions(None), Deadline(None))
+    run = exact_workflow._Run(problem, request)
+    run.start()
+    run.relax_after = 0
+    run.floor = 0.0
+    run.search()
+    assert (asked, run.upper) == ([60.0, 56.0], 56.0)
+    run.relax(1.0)
+    assert asked == [60.0, 56.0]

@@ -8,17 +8,10 @@ from replication_samples import made, tiny
 from workflow_exhaustive import least_makespan, random_instance
 
 import ioopt
-from ioopt.compiled import choice
 from ioopt.errors import UnsolvableInstanceError
 from ioopt.solvers.replication.exact import exact_workflow
 
 MAKESPAN = "makespan_seconds"
-
-
-@pytest.fixture(autouse=True)
-def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No kernel is compiled for these."""
-    monkeypatch.setattr(choice, "available", lambda: False)
 
 
 @pytest.mark.parametrize(

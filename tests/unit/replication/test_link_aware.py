@@ -3,12 +3,11 @@
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import conftest
 import pytest
-from conftest import first, shared_files
+from conftest import both_engines, first, shared_files
 from replication_samples import document
 
 import ioopt
@@ -27,7 +26,6 @@ from ioopt.solvers.replication.search import (
     line_moves,
     link_aware,
     link_run,
-    link_search,
     params,
 )
 from ioopt.solvers.replication.search.link_search import (
@@ -101,9 +99,9 @@ def ordered(
     """An annealing of one order of the chain's tasks that stands at
     *order* and *nodes*.
     """
-    engine = Engine(ioopt.load(chain()), 3, False, additive=additive)
+    engine = Engine(ioopt.load(chain()), 3, additive=additive)
     line = engine.line(order, nodes, True)
-    return engine, Annealing(engine, engine.arrays([]), line, 10, by_bytes=True)
+    return engine, Annealing(engine, line, 10)
 
 
 @pytest.mark.parametrize(
@@ -133,17 +131,17 @@ def test_moves_of_an_order_leave_nothing_behind(held: bool) -> None:
     ).model_dump(mode="json")
     if held:
         data["nodes"][1]["holds"] = [data["files"][0]["id"], data["files"][5]["id"]]
-    engine = Engine(ioopt.load(data), 5, False)
+    engine = Engine(ioopt.load(data), 5)
     line = by_bytes(engine, range(30), True).line
-    now = line.values[line_moves.NOW]
+    now = line.now
     accepted = 0
     for _ in range(400):
         line_moves.keep(line, line.kept_order, line.kept_node, line.kept_cut)
-        line_moves.change(engine.inst, line)
+        line_moves.change(engine.world, line)
         limit = 1.02 * now
-        value = line_kernel.seconds(engine.inst, line, limit)
+        value = line_kernel.transfer_seconds(engine.world, line, limit)
         other = engine.line(list(line.order), list(line.node), True)
-        whole = line_kernel.seconds(engine.inst, other, float("inf"))
+        whole = line_kernel.transfer_seconds(engine.world, other, float("inf"))
         if whole > limit:
             assert value == float("inf")
             line_moves.put_back(line)
@@ -164,20 +162,17 @@ def test_annealing_of_one_order_finds_the_line() -> None:
     assert sorted(k for queue in annealing.best_queues() for k in queue) == [0, 1, 2, 3]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("additive", [False, True])
 def test_plain_and_compiled_annealing_of_one_order_are_equal(additive: bool) -> None:
     problem = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
     answers = []
-    for fast in (False, True):
-        engine = Engine(problem, 5, fast, additive=additive)
+    for how in both_engines():
+        engine = Engine(problem, 5, additive=additive, kernels=how)
         annealing = by_bytes(engine, task_order(problem))
         annealing.run(300, 5.0, 0.1, 0.0)
         barred = with_barriers(engine, annealing, 3)
         barred.run(200, 5.0, 0.1, 0.0)
-        answers.append(
-            (list(annealing.line.values), barred.best_score, barred.best_rounds())
-        )
+        answers.append((annealing.line.now, barred.best_score, barred.best_rounds()))
     assert answers[0] == answers[1]
 
 
@@ -215,7 +210,7 @@ def test_additive_time_on_small_disks_is_searched(seed: int) -> None:
     """
     problem = generate("image-85", {"tasks": 24, "nodes": 3, "disk": "500MB"}, seed)
     solve = partial(ioopt.solve, problem, measure="additive_seconds", seed=seed)
-    engine, cheap = Engine(problem, 0, False, additive=True), []
+    engine, cheap = Engine(problem, 0, additive=True), []
     for name in ("heft", "locality", "fifo"):
         plan = ReplicationPlan.model_validate(solve(name).plan)
         queues = [
@@ -237,31 +232,24 @@ def test_additive_time_on_small_disks_is_searched(seed: int) -> None:
 def test_moves_of_barriers_are_taken_back_whole() -> None:
     """Whatever a move did, order, places, nodes, barriers, queues and rounds return."""
     problem = generate("bipartite-85", {"tasks": 12, "nodes": 3, "disk": "500MB"}, 0)
-    engine = Engine(problem, 1, False)
+    engine = Engine(problem, 1)
     barred = with_barriers(engine, by_bytes(engine, range(12)), 3)
-    plan, line = barred.arrays, barred.line
+    world, line = engine.world, barred.line
 
     def state() -> Any:
-        rows = (
-            line.order,
-            line.place,
-            line.node,
-            line.cut,
-            plan.ptr,
-            plan.entry,
-            plan.round_of,
-        )
-        return [list(row) for row in rows]
+        rows = [list(row) for row in (line.order, line.place, line.node, line.cut)]
+        ends = [(node.first_place, node.end_place) for node in world.nodes]
+        return rows, ends, [(place.entry, place.round) for place in world.places]
 
     before, changed = state(), 0
     for _ in range(60):
         line_moves.keep(line, line.kept_order, line.kept_node, line.kept_cut)
-        line_moves.change_barriers(engine.inst, line)
-        changed += line_moves.write_queues(engine.inst, plan, line)
+        line_moves.change_barriers(world, line)
+        changed += line_moves.write_queues(world, line)
         assert sorted(line.order) == list(range(12))
         assert [line.order[p] for p in line.place] == list(range(12))
         line_moves.put_back(line)
-        line_moves.write_queues(engine.inst, plan, line)
+        line_moves.write_queues(world, line)
         assert state() == before
     assert 30 < changed < 60
 
@@ -357,7 +345,7 @@ def test_the_spectral_order_is_a_cheap_answer_of_many_tasks() -> None:
     result = ioopt.solve(problem, "link-aware", settings={"evaluations": 5})
     dealt = [task_order(problem)[i::4] for i in range(4)]
     assert len(problem.tasks) == 100 and "the spectral order in turn" in result.notes[0]
-    assert result.objective == pytest.approx(Engine(problem, 0, False).score(dealt))
+    assert result.objective == pytest.approx(Engine(problem, 0).score(dealt))
 
 
 @pytest.mark.slow
@@ -429,32 +417,6 @@ def test_auto_says_what_it_picks_and_why() -> None:
     tasks = [{"id": f"t{k}", "compute_seconds": 1} for k in range(9)]
     many = ioopt.solve({**data, "tasks": tasks}, settings=None, time_limit=None)
     assert many.notes[0].startswith("auto chose link-aware (9 tasks: too many to")
-
-
-def test_the_engine_is_chosen_after_the_cheap_plans(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Machine code is asked for once, when every planner has been scored, and
-    gives the same plan.
-    """
-    asked: list[str] = []
-    monkeypatch.setattr(
-        link_search,
-        "compiled",
-        lambda module, name: getattr(import_module(module), name),
-    )
-    problem = generate("image-85", {"tasks": 20, "nodes": 2, "disk": "500MB"}, 0)
-    outcomes = []
-    for answer in (False, True):
-        monkeypatch.setattr(
-            link_run,
-            "use_machine_code",
-            lambda name, *_, said=answer: (asked.append(name), said)[1],
-        )
-        outcomes.append(link_aware.solve(problem, ticking(1e-7, evaluations=200)))
-    assert asked == ["link-aware"] * 2
-    assert "pure Python" in outcomes[0].notes[0] and "compiled" in outcomes[1].notes[0]
-    assert outcomes[0].plan == outcomes[1].plan
 
 
 def test_moves_refused_at_once_do_not_carry_the_search_past_its_limit() -> None:

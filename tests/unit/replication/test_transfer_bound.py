@@ -9,6 +9,7 @@ import ioopt
 from ioopt.models.replication.workflow_bound import (
     TransferBound,
     WorkflowBound,
+    bounds_of,
     least_of_both,
 )
 
@@ -124,3 +125,17 @@ def test_a_bound_below_rule_18_or_above_the_plan_is_refuted(
     result["metrics"]["transfer_bound_seconds"] *= factor
     assert (least <= result["metrics"]["transfer_bound_seconds"] <= most) == (not rules)
     assert [found.rule for found in ioopt.check("flow-fork-join", result)] == rules
+
+
+def test_bounds_are_computed_once_a_problem_and_link() -> None:
+    problem = ioopt.load("eight-tasks")
+    bound = bounds_of(WorkflowBound, problem)
+    assert bounds_of(WorkflowBound, problem) is bound
+    private = bounds_of(WorkflowBound, problem, "per-node")
+    assert private is not bound and private.link_model == "per-node"
+    assert type(bounds_of(TransferBound, problem)) is TransferBound
+    assert bounds_of(WorkflowBound, problem) is bound
+    network = problem.network.model_copy(update={"remote_bytes_per_second": 1.0})
+    slow = problem.model_copy(update={"network": network})
+    assert bounds_of(WorkflowBound, slow).seconds > bound.seconds
+    assert bounds_of(WorkflowBound, problem).seconds == bound.seconds

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from conftest import deadline_of_checks
+from conftest import both_engines, deadline_of_checks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_workflows import random_workflow
@@ -102,14 +102,14 @@ def test_moves_keep_producers_before_readers_and_tasks_where_they_fit(
     for k in depth_first(problem):
         fitting = [i for i in range(len(queues)) if problem.fits(k, i)]
         queues[random.Random(k).choice(fitting)].append(k)
-    engine = Engine(problem, seed, fast=False)
+    engine = Engine(problem, seed)
     annealing = by_replays(engine, queues)
-    flow, plan = annealing.line, annealing.arrays
+    flow = annealing.line
     for step in range(60):
         before = list(flow.order), list(flow.place), list(flow.node)
         keep(flow, flow.kept_order, flow.kept_node, flow.kept_cut)
-        change(engine.inst, flow)
-        write_queues(engine.inst, plan, flow)
+        change(engine.world, flow)
+        write_queues(engine.world, flow)
         place = {k: p for p, k in enumerate(flow.order)}
         assert sorted(place) == list(range(len(problem.tasks)))
         assert all(flow.place[k] == p for k, p in place.items())
@@ -118,7 +118,9 @@ def test_moves_keep_producers_before_readers_and_tasks_where_they_fit(
             assert problem.fits(k, flow.node[k])
         for i in range(len(queues)):
             row = [k for k in flow.order if flow.node[k] == i]
-            assert plan.entry[plan.ptr[i] : plan.ptr[i + 1]] == row
+            node = engine.world.nodes[i]
+            places = range(node.first_place, node.end_place)
+            assert [engine.world.places[p].entry for p in places] == row
         if step % 3 == 0:
             put_back(flow)
             assert (list(flow.order), list(flow.place), list(flow.node)) == before
@@ -204,7 +206,6 @@ def test_a_slow_plain_replay_watches_the_clock(monkeypatch: pytest.MonkeyPatch) 
     assert result.violations == () and "dispatch" not in result.notes[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "generated",
     [
@@ -220,8 +221,8 @@ def test_plain_and_compiled_search_give_the_same_answer(generated: Any) -> None:
         for n in problem.nodes
     ]
     answers = []
-    for fast in (False, True):
-        engine = Engine(problem, 5, fast)
+    for how in both_engines():
+        engine = Engine(problem, 5, kernels=how)
         annealing = by_replays(engine, queues)
         annealing.run(200, 2.0, 0.1, 0.0)
         answers.append(

@@ -1,0 +1,361 @@
+"""Records of the timeline simulator: an instance, a plan, and the state of a replay.
+
+Sizes are in bytes, rates in bytes per second, times in seconds. Files, nodes, entries
+and so on are numbered from 0. -1 stands for none, or for the remote storage where a
+node is asked for. The cell of node *i* and file *f* has the number ``i * num_files +
+f``. The records are made by :mod:`ioopt.sim.replication.build`.
+"""
+
+from dataclasses import dataclass
+
+from ioopt.compiled.memory import Int8, Int32
+
+
+@dataclass(slots=True)
+class File:
+    """A file. ``product``: 1 if a task writes it; ``keep``: 1 if it must be saved.
+
+    ``need``: the number of its unstarted readers; ``freq``: of its unfinished readers;
+    ``copies``: of its complete copies; ``flying``: of copies on their way. ``saved``: 0
+    if it is not on the remote storage, 1 if it is on its way there, 2 if it is there.
+    ``made``: the time at which a product was written.
+    """
+
+    size: int
+    made: float
+    storage: Int32
+    need: Int32
+    freq: Int32
+    copies: Int32
+    flying: Int32
+    product: Int8
+    keep: Int8
+    saved: Int8
+
+
+@dataclass(slots=True)
+class Node:
+    """A node. ``staging``: the number of files that it can receive at once.
+
+    The cores that can ever be busy together are ``first_core`` to ``end_core - 1``. Its
+    flows beyond the first are ``first_slot`` to ``end_slot - 1``. Its queue consists of
+    the places ``first_place`` to ``end_place - 1``. Moves that are carried out to it
+    are ``first_move`` to ``end_move - 1``.
+
+    ``used``: bytes of its disk in use. ``num_residents``: number of its files.
+    ``head``: the place of the first unstarted entry of its queue. ``staged``: 0 if the
+    inputs of that entry are not pinned yet, else 1 plus the number of its first inputs
+    that are known to be present. ``idle``: number of idle cores. ``waiting``: number of
+    its products that must be saved and whose save has not begun.
+    """
+
+    disk: int
+    speed: float
+    used: int
+    cores: Int32
+    staging: Int32
+    first_core: Int32
+    end_core: Int32
+    first_slot: Int32
+    end_slot: Int32
+    first_place: Int32
+    end_place: Int32
+    first_move: Int32
+    end_move: Int32
+    num_residents: Int32
+    head: Int32
+    staged: Int32
+    idle: Int32
+    waiting: Int32
+
+
+@dataclass(slots=True)
+class Cell:
+    """A file on a node, and a number of the list of the node's files.
+
+    ``has``: 0 if the file is not there, 1 if it is complete, 2 if it is on its way or
+    being written. ``pin``: number of reasons why it must not leave. ``next_place``: the
+    place of the first unstarted reader in the node's queue. ``last_use``: time of the
+    last use. ``seat``: where the file stands in the list of the node's files. That list
+    is the field ``resident`` of the node's first cells.
+    """
+
+    last_use: float
+    pin: Int32
+    next_place: Int32
+    resident: Int32
+    seat: Int32
+    has: Int8
+
+
+@dataclass(slots=True)
+class Entry:
+    """An entry of a queue: a task, or behind the tasks a copy entry of the plan.
+
+    Its inputs are the reads ``first_input`` to ``end_input - 1``; it writes the files
+    ``outputs[first_output:end_output]``, ``out_bytes`` in all. ``compute``: seconds at
+    speed 1. ``release``: time of arrival. ``start`` and ``end``: times of the replay,
+    if it is logged.
+    """
+
+    compute: float
+    release: float
+    out_bytes: int
+    start: float
+    end: float
+    first_input: Int32
+    end_input: Int32
+    first_output: Int32
+    end_output: Int32
+    cores: Int32
+
+
+@dataclass(slots=True)
+class Read:
+    """An input of an entry. ``follow``: the place of the next reader of the file behind
+    that entry in the same queue.
+    """
+
+    file: Int32
+    follow: Int32
+
+
+@dataclass(slots=True)
+class Held:
+    """A file that is on the disk of a node at time 0."""
+
+    node: Int32
+    file: Int32
+
+
+@dataclass(slots=True)
+class Core:
+    """A core of a node. ``entry``: what runs on it. ``end``: the end of that entry at
+    the first of its cores, infinity at the others. ``idle_since``: the time since which
+    the core is idle.
+    """
+
+    end: float
+    idle_since: float
+    node: Int32
+    entry: Int32
+
+
+@dataclass(slots=True)
+class Place:
+    """A place of a queue: its entry, its round, and the number of bytes to be free
+    before the entry is staged (``clear``).
+
+    In growing queues the entry may be OPEN or CLOSED.
+    """
+
+    clear: int
+    entry: Int32
+    round: Int32
+
+
+@dataclass(slots=True)
+class Round:
+    """A round of a plan with barriers: ``left`` of its entries have not ended.
+
+    When it opens, the drops ``first_drop`` to ``end_drop - 1`` are evicted.
+    """
+
+    first_drop: Int32
+    end_drop: Int32
+    left: Int32
+
+
+@dataclass(slots=True)
+class Drop:
+    """A file to evict from a node when a round opens."""
+
+    node: Int32
+    file: Int32
+
+
+@dataclass(slots=True)
+class Move:
+    """A planned transfer to a node: its file, its source and its round."""
+
+    file: Int32
+    source: Int32
+    round: Int32
+
+
+@dataclass(slots=True)
+class Flow:
+    """A flow carries one transfer at a time: ``file`` from ``source`` to ``target``.
+
+    ``left`` bytes were left at the time ``since``; since then they move at ``rate``.
+    ``due``: the end. ``row``: the number of the transfer. ``file`` is -1 if the flow is
+    idle.
+    """
+
+    left: float
+    rate: float
+    since: float
+    due: float
+    row: int
+    file: Int32
+    source: Int32
+    target: Int32
+
+
+@dataclass(slots=True)
+class Busy:
+    """Scratch of the sharing of rates: a busy flow, and its new rate."""
+
+    rate: float
+    flow: Int32
+
+
+@dataclass(slots=True)
+class Resource:
+    """What transfers cross: the interfaces of nodes, the storages, the shared link, the
+    private links; in this order.
+
+    ``left`` and ``crossing`` are scratch: the rate that is left, and a number of flows.
+    """
+
+    capacity: float
+    left: float
+    crossing: int
+
+
+@dataclass(slots=True)
+class Victim:
+    """Scratch of evictions: a file that may leave a node, and its key."""
+
+    key: float
+    file: Int32
+
+
+@dataclass(slots=True)
+class Transfer:
+    """A transfer in the log."""
+
+    start: float
+    end: float
+    file: Int32
+    source: Int32
+    destination: Int32
+
+
+@dataclass(slots=True)
+class Eviction:
+    """An eviction in the log."""
+
+    at: float
+    file: Int32
+    node: Int32
+
+
+@dataclass(slots=True)
+class Run:
+    """Numbers of a replay as a whole.
+
+    ``now``: the time. ``last_end``: the end of the last entry. ``instant``: up to this
+    time everything is the same instant. ``passed``: number of earlier rounds of passes
+    at this instant. ``begun``: 1 once the replay has begun. ``changed``: 1 if rates
+    must be shared anew. ``arrived``: number of tasks that have arrived. ``opened``: of
+    rounds that are open; ``ended``: of entries that have ended; ``saving``: of saves
+    under way. ``request``: the file whose save was requested in this turn. ``wanted``:
+    1 plus the number of the node whose growing queue must grow first, or 0. ``owed``:
+    bytes that must still leave or reach the remote storage and have not begun to.
+
+    The others count transfers, evictions, fetches from the remote storage
+    (``fetches``), fetches of products (``refetched``), saves, and saves that make room
+    (``spills``), and bytes of fetches, copies and saves.
+    """
+
+    now: float
+    last_end: float
+    instant: float
+    owed: int
+    remote_bytes: int
+    replica_bytes: int
+    saved_bytes: int
+    transfers: int
+    evictions: int
+    fetches: int
+    refetched: int
+    saves: int
+    spills: int
+    opened: int
+    ended: int
+    arrived: int
+    saving: int
+    request: int
+    wanted: int
+    passed: int
+    changed: int
+    begun: int
+
+
+@dataclass(slots=True)
+class World:
+    """An instance, a plan, and the state and the log of its replay.
+
+    ``shared``: 1 if remote transfers use the shared link, 0 if private links.
+    ``plain``: 1 for a batch, 0 for a workflow. ``by_release`` lists the tasks in order
+    of arrival, ``finished`` the entries in order of their ends. Each node has a flow
+    for a file that it receives and, in workflows, one for a file that it saves; flows
+    of nodes that receive several files at once follow.
+
+    The plan: ``policy`` numbers its eviction policy. ``num_entries`` is the number of
+    places in use. ``barriers``: 1 if rounds open one after the other. ``growing``: 1 if
+    a queue ends in OPEN, or in CLOSED once no entry will be added; a decision that
+    depends on entries not yet added is then left out (``run.wanted``). Options beyond
+    the rules: ``least_loaded``: 1 if files come from the least loaded source;
+    ``clearing``: 1 if places say how much room to make; ``carried``: 1 if moves are
+    carried out.
+
+    ``logging``: 1 if transfers, evictions and times of entries are logged, in the order
+    of their starts. ``use``: scratch, three resources for each busy flow.
+    """
+
+    num_nodes: int
+    num_files: int
+    num_tasks: int
+    num_storages: int
+    shared: int
+    plain: int
+    policy: int
+    num_entries: int
+    num_rounds: int
+    barriers: int
+    growing: int
+    least_loaded: int
+    clearing: int
+    carried: int
+    logging: int
+    run: Run
+    files: list[File]
+    nodes: list[Node]
+    cells: list[Cell]
+    entries: list[Entry]
+    reads: list[Read]
+    outputs: list[int]
+    held: list[Held]
+    cores: list[Core]
+    by_release: list[int]
+    finished: list[int]
+    places: list[Place]
+    rounds: list[Round]
+    drops: list[Drop]
+    moves: list[Move]
+    flows: list[Flow]
+    resources: list[Resource]
+    transfers: list[Transfer]
+    evictions: list[Eviction]
+    busy: list[Busy]
+    use: list[int]
+    victims: list[Victim]
+
+
+OPEN = -1
+CLOSED = -2
+FARTHEST_NEXT_USE = 0
+POPULARITY = 1
+LRU = 2
