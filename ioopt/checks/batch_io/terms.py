@@ -136,7 +136,7 @@ class JobView(NamedTuple):
             end=end,
             killed=bool(row["killed"]),
             slack=SLACK_SECONDS + 64 * math.ulp(end),
-            requests=[_request(record, peak, end, volumes) for record in row["io"]],
+            requests=_requests(row["io"], peak, end, volumes),
         )
 
 
@@ -165,25 +165,26 @@ def _finite(values: list[Any]) -> list[float]:
     return values
 
 
-def _request(
-    record: Json, peak: float, end: float, volumes: Sequence[float]
-) -> RequestView:
-    """Return the view of one I/O record of a job.
+def _requests(
+    records: Sequence[Json], peak: float, end: float, volumes: Sequence[float]
+) -> list[RequestView]:
+    """Return the views of the I/O *records* of a job.
 
     *end* is the end of the job, and *volumes* are the bytes of its phases.
     """
-    phase = record["phase"]
-    request = record["request_seconds"]
-    finish = record["finish_seconds"]
-    if type(phase) is not int or request is None:
-        raise TypeError("a phase is not a whole number, or was never requested")
-    return RequestView(
-        phase=phase,
-        peak=peak,
-        volume=volumes[phase] if 0 <= phase < len(volumes) else None,
-        request=request,
-        grant=record["first_grant_seconds"],
-        finish=finish,
-        last=end if finish is None else finish,
-        rates=record.get("rates"),
-    )
+    views = []
+    for record in records:
+        phase = record["phase"]
+        request = record["request_seconds"]
+        if type(phase) is not int or request is None:
+            raise TypeError("a phase is not a whole number, or was never requested")
+        volume = volumes[phase] if 0 <= phase < len(volumes) else None
+        grant = record["first_grant_seconds"]
+        finish = record["finish_seconds"]
+        last = end if finish is None else finish
+        rates = record.get("rates")
+        # By place, not by name: there may be a million.
+        views.append(
+            RequestView(phase, peak, volume, request, grant, finish, last, rates)
+        )
+    return views

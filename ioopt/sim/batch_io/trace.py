@@ -235,9 +235,9 @@ class Run:
     machines). ``units`` are the numbers of a job's units, where a flat machine numbers
     them (rule 32). A time in ``request``, ``grant`` or ``finish`` is NaN if that event
     did not happen. ``rates`` has a row (phase, from, until, bytes per second) for each
-    time span at a constant rate above 0, in no particular order. It is None if rates
-    were not recorded. ``useful`` is the uncongested work inside the window of rule 22,
-    in node-seconds.
+    time span at a constant rate above 0; those of a phase are in order of time. It is
+    None if rates were not recorded. ``useful`` is the uncongested work inside the
+    window of rule 22, in node-seconds.
     """
 
     start: list[Number]
