@@ -1,9 +1,8 @@
 """Try an installed ioopt: solve and check one instance of every family.
 
 Run it by ``python -I smoke.py``; the option -I makes Python find the installation, not
-a checkout. If numba is installed, a kernel is compiled as well; if FastAPI is
-installed, the HTTP service is called. The kernels in C must be there, or with the
-option ``--plain`` must not.
+a checkout. If FastAPI is installed, the HTTP service is called. Compiled kernels must
+be there, or with the option ``--plain`` must not.
 """
 
 from __future__ import annotations
