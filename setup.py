@@ -34,6 +34,7 @@ class BuildKernels(build_ext):
         if self.compiler.compiler_type != "msvc":
             ext.extra_compile_args = [
                 "-O2",
+                "-g0",
                 "-fwrapv",
                 "-ffp-contract=off",
                 "-fvisibility=hidden",
