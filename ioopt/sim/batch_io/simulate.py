@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ioopt.compiled.memory import Maker, array_of, column_of
+from ioopt.compiled.memory import Maker, array_of, column
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import SimulationError
 from ioopt.sim.batch_io import engine
@@ -63,10 +63,10 @@ def simulate_trace(
             f"{policy.name}: {clock.outstanding} request(s) never get bandwidth"
         )
     found = Run(
-        start=column_of(run.jobs, "start"),
-        end=column_of(run.jobs, "end"),
-        killed=column_of(run.jobs, "killed"),
-        block=column_of(run.jobs, "block"),
+        start=column(run.jobs, "start"),
+        end=column(run.jobs, "end"),
+        killed=column(run.jobs, "killed"),
+        block=column(run.jobs, "block"),
         request=run.asked[:],
         grant=run.grant[:],
         finish=run.finish[:],
@@ -84,8 +84,8 @@ def simulate_trace(
 def _recorded(run: System, count: int) -> Any:
     """Return the first *count* spans as an array of rows; see :class:`Run`."""
     spans = run.spans
-    columns = (spans.place, spans.since, spans.until, spans.rate)
-    return np.column_stack([array_of(column, count) for column in columns])
+    lists = (spans.place, spans.since, spans.until, spans.rate)
+    return np.column_stack([array_of(numbers, count) for numbers in lists])
 
 
 def _units(run: System) -> list[Sequence[int]] | None:
