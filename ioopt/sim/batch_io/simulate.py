@@ -49,7 +49,7 @@ def simulate_trace(
     if not make.compiled:
         # A policy that is no kernel text may take long to decide.
         instants = PLAIN_INSTANTS if policy.is_text else 1
-    spans: list[Any] = []
+    spans: list[Spans] = []
     more = True
     while more:
         more = advance(run, clock, grant, instants)
@@ -81,7 +81,7 @@ def simulate_trace(
     return found
 
 
-def _recorded(run: System, count: int) -> Any:
+def _recorded(run: System, count: int) -> Spans:
     """Return the first *count* spans as an array of rows; see :class:`Run`."""
     spans = run.spans
     lists = (spans.place, spans.since, spans.until, spans.rate)
