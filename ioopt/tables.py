@@ -21,6 +21,8 @@ Row = Sequence[Any]
 Form = Literal["table", "markdown", "csv"]
 NUMERIC = re.compile(r"-|[-+]?[0-9.]+(e[-+]?[0-9]+)?( ?[%A-Za-z/]{1,4})?")
 EVERYTHING = 100_000
+GAP = 2
+"""Characters between two columns of a text table."""
 
 
 def terminal_width() -> int:
@@ -68,13 +70,22 @@ def fitting(
     *keep*.
     """
     count = len(headers)
-    while keep is not None and count > keep:
-        table = _table(headers[:count], [row[:count] for row in rows], "table", wrap=0)
-        lines = _text(table, EVERYTHING).splitlines()
-        if max(len(line.rstrip()) for line in lines) <= width:
-            break
+    if keep is None:
+        return count
+    widths = []
+    for k, header in enumerate(headers):
+        widths.append(_width([header, *(show(row[k]) for row in rows)]))
+    while count > keep and sum(widths[:count]) + GAP * (count - 1) > width:
         count -= 1
     return count
+
+
+def _width(texts: Sequence[str]) -> int:
+    """Return the number of characters that a column of *texts* takes on a terminal."""
+    from rich.cells import cell_len
+
+    lines = "\n".join(texts).splitlines()
+    return max(map(cell_len, lines), default=0)
 
 
 def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -> Table:

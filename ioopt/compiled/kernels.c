@@ -1,4 +1,4 @@
-/* text 986ae1214d61d11f5464d76343549a26a95be722cfe39b1b399a9cdc8cc03ebf */
+/* text c937873d6a071fef1a7049084ab831e9c5c5708d5468ee65d6fff53949b3c9cf */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -1273,6 +1273,11 @@ EXPORTED void gang_clock_simulate(gang_matrix_Matrix * matrix, gang_state_Timing
 static inline int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_state_Timing * timing, double gap);
 static inline int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing);
 static inline void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules);
+EXPORTED void gang_compaction_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static inline int64_t gang_compaction_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row);
+static inline int64_t gang_compaction_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row);
+static inline int64_t gang_compaction_move_one(gang_matrix_Matrix * matrix);
+static inline void gang_compaction_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign);
 static inline void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
 static inline void gang_nodes_assign(list_int64_t sets, int64_t j, list_int64_t source, int64_t words);
 static inline void gang_nodes_choose_nodes(list_int64_t rows, int64_t row, list_int64_t every, int64_t size, list_int64_t layers, list_int64_t columns, int64_t j);
@@ -1282,34 +1287,29 @@ static inline int64_t gang_nodes_is_free(list_int64_t rows, int64_t row, list_in
 static inline int64_t gang_nodes_num_outside(list_int64_t sets, list_int64_t others, int64_t j, int64_t words);
 static inline void gang_nodes_remove(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words);
 static inline int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, list_int64_t sets, int64_t j, int64_t most, int64_t words);
-static inline void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote);
-static inline int64_t gang_phases_add_replica(gang_matrix_Matrix * matrix, int64_t j);
-static inline void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
 static inline void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j);
 static inline int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int64_t size);
-EXPORTED void gang_phases_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static inline void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j);
 static inline int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j);
-EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static inline int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row);
-static inline int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row);
 EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static inline int64_t gang_phases_move_one(gang_matrix_Matrix * matrix);
 static inline int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j);
-static inline int64_t gang_phases_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job);
 static inline int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row);
 static inline int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j);
-static inline void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row);
 static inline int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job);
 static inline int64_t gang_phases_row_to_move_to(gang_matrix_Matrix * matrix, int64_t j);
 static inline int64_t gang_phases_rows_free(gang_matrix_Matrix * matrix, list_int64_t sets, int64_t j);
 EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
-static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num);
-static inline void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign);
-static inline void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j);
-static inline void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j);
-static inline double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules);
+static inline void gang_placement_drop(list_int64_t keys, int64_t count, int64_t j);
+static inline void gang_placement_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row);
+static inline void gang_placement_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num);
+static inline void gang_placement_take_out(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_placement_use_files(gang_matrix_Matrix * matrix, int64_t j);
+static inline double gang_placement_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules);
+static inline void gang_replicas_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote);
+static inline int64_t gang_replicas_add_replica(gang_matrix_Matrix * matrix, int64_t j);
+static inline void gang_replicas_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+EXPORTED void gang_replicas_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+EXPORTED void gang_replicas_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
+static inline int64_t gang_replicas_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job);
 static inline double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum);
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server);
 static inline int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
@@ -5209,10 +5209,10 @@ static inline void gang_clock_open_update(gang_matrix_Matrix * matrix, gang_stat
   for (int64_t t_1 = 0, end_t_1 = matrix->num_gone; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
     j = AT(matrix->gone, k);
-    gang_phases_take_out(matrix, j);
-    gang_phases_drop(matrix->running, matrix->num_running, j);
+    gang_placement_take_out(matrix, j);
+    gang_placement_drop(matrix->running, matrix->num_running, j);
     if ((rules->weight != gang_rules_UNWEIGHTED)) {
-      gang_phases_drop(matrix->order, matrix->num_running, j);
+      gang_placement_drop(matrix->order, matrix->num_running, j);
     }
     matrix->num_running = (matrix->num_running - 1LL);
   }
@@ -5346,14 +5346,138 @@ static inline int64_t gang_clock_slice_of(double instant, gang_state_Timing * ti
 
 static inline void gang_clock_update(gang_matrix_Matrix * matrix, gang_state_Timing * timing, gang_rules_RuleNumbers * rules) {
   gang_clock_open_update(matrix, timing, rules);
-  gang_phases_clean(matrix, rules);
+  gang_replicas_clean(matrix, rules);
   if (rules->migrate) {
     gang_phases_migrate(matrix, rules);
   }
-  gang_phases_compact(matrix, rules);
+  gang_compaction_compact(matrix, rules);
   gang_phases_schedule(matrix, rules);
-  gang_phases_fill(matrix, rules);
+  gang_replicas_fill(matrix, rules);
   gang_clock_close_update(matrix, timing);
+}
+
+EXPORTED void gang_compaction_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  while (gang_compaction_move_one(matrix)) {
+  }
+}
+
+static inline int64_t gang_compaction_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row) {
+  list_int64_t homes = {0};
+  list_int64_t columns = {0};
+  list_int64_t group = {0};
+  int64_t words = 0;
+  int64_t taken = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  int64_t room = 0;
+  homes = matrix->homes;
+  columns = matrix->columns;
+  group = matrix->group;
+  words = matrix->words;
+  if ((words == 1LL)) {
+    taken = AT(homes, row);
+    for (int64_t t_1 = 0, end_t_1 = num; t_1 < end_t_1; t_1 += 1) {
+      k = t_1;
+      j = AT(group, k);
+      if (((taken & AT(columns, j)) == 0LL)) {
+        return j;
+      }
+    }
+    return (-1LL);
+  }
+  room = (matrix->nodes - AT(matrix->population, row));
+  for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    j = AT(group, k);
+    if ((((&AT(matrix->jobs, j))->size <= room)) && (gang_nodes_is_free(homes, row, columns, j, words))) {
+      return j;
+    }
+  }
+  return (-1LL);
+}
+
+static inline int64_t gang_compaction_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  list_int64_t group = {0};
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  group = matrix->group;
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(running, k);
+    if (((&AT(jobs, j))->home == row)) {
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  return num;
+}
+
+static inline int64_t gang_compaction_move_one(gang_matrix_Matrix * matrix) {
+  list_int64_t population = {0};
+  int64_t source = 0;
+  int64_t num = 0;
+  int64_t target = 0;
+  int64_t j = 0;
+  population = matrix->population;
+  gang_compaction_sort_rows(matrix->ascending, population, 1LL);
+  gang_compaction_sort_rows(matrix->descending, population, (-1LL));
+  for (int64_t t_1 = 0; t_1 < matrix->ascending.length; t_1 += 1) {
+    source = AT(matrix->ascending, t_1);
+    if ((AT(population, source) == 0LL)) {
+      continue;
+    }
+    num = (-1LL);
+    for (int64_t t_2 = 0; t_2 < matrix->descending.length; t_2 += 1) {
+      target = AT(matrix->descending, t_2);
+      if ((AT(population, target) < AT(population, source))) {
+        break;
+      }
+      if (((target == source)) || ((AT(population, target) == matrix->nodes))) {
+        continue;
+      }
+      if ((num < 0LL)) {
+        num = gang_compaction_jobs_at_home(matrix, source);
+      }
+      j = gang_compaction_first_to_fit(matrix, num, target);
+      if ((j >= 0LL)) {
+        gang_placement_take_out(matrix, j);
+        gang_placement_put(matrix, j, target);
+        return 1;
+      }
+    }
+  }
+  return 0;
+}
+
+static inline void gang_compaction_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign) {
+  int64_t k = 0;
+  int64_t row = 0;
+  int64_t key = 0;
+  int64_t at = 0;
+  int64_t other = 0;
+  int64_t rank = 0;
+  for (int64_t t_1 = 1LL, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    row = AT(rows, k);
+    key = (sign * AT(population, row));
+    at = k;
+    while ((at > 0LL)) {
+      other = AT(rows, (at - 1LL));
+      rank = (sign * AT(population, other));
+      if (((rank < key)) || (((rank == key)) && ((other < row)))) {
+        break;
+      }
+      AT(rows, at) = other;
+      at = (at - 1LL);
+    }
+    AT(rows, at) = row;
+  }
 }
 
 static inline void gang_nodes_add(list_int64_t rows, int64_t row, list_int64_t sets, int64_t j, int64_t words) {
@@ -5493,78 +5617,6 @@ static inline int64_t gang_nodes_take_lowest(list_int64_t layers, int64_t k, lis
   return count;
 }
 
-static inline void gang_phases_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote) {
-  list_gang_matrix_Job jobs = {0};
-  list_int64_t group = {0};
-  int64_t num = 0;
-  int64_t k = 0;
-  int64_t j = 0;
-  gang_matrix_Job * job = 0;
-  int64_t found = 0;
-  int64_t added = 0;
-  jobs = matrix->jobs;
-  group = matrix->group;
-  num = 0LL;
-  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
-    k = t_1;
-    j = AT(keys, k);
-    job = (&AT(jobs, j));
-    if (((job->local) && (local)) || ((!(job->local)) && (remote))) {
-      job->next_row = 0LL;
-      AT(group, num) = j;
-      num = (num + 1LL);
-    }
-  }
-  while ((num > 0LL)) {
-    found = 0LL;
-    for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
-      k = t_2;
-      j = AT(group, k);
-      added = gang_phases_add_replica(matrix, j);
-      while ((added) && (at_once)) {
-        added = gang_phases_add_replica(matrix, j);
-      }
-      if (added) {
-        AT(group, found) = j;
-        found = (found + 1LL);
-      }
-    }
-    num = found;
-  }
-}
-
-static inline int64_t gang_phases_add_replica(gang_matrix_Matrix * matrix, int64_t j) {
-  gang_matrix_Job * job = 0;
-  int64_t row = 0;
-  job = (&AT(matrix->jobs, j));
-  row = gang_phases_next_free_row(matrix, j, job);
-  if ((row < 0LL)) {
-    return 0;
-  }
-  job->span = (job->span | (1LL << row));
-  job->rows = (job->rows + 1LL);
-  job->next_row = (row + 1LL);
-  matrix->slots = (matrix->slots + job->size);
-  return 1;
-}
-
-static inline void gang_phases_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
-  int64_t weighted = 0;
-  list_int64_t keys = {0};
-  weighted = (rules->weight != gang_rules_UNWEIGHTED);
-  keys = matrix->running;
-  if (weighted) {
-    keys = matrix->order;
-    gang_phases_sort_by_worth(matrix, rules, keys, matrix->num_running);
-  }
-  if (!(rules->local_first)) {
-    gang_phases_add_in_turns(matrix, keys, weighted, 1, 1);
-    return;
-  }
-  gang_phases_add_in_turns(matrix, keys, weighted, 1, 0);
-  gang_phases_add_in_turns(matrix, keys, weighted, 0, 1);
-}
-
 static inline void gang_phases_begin(gang_matrix_Matrix * matrix, int64_t j) {
   AT(matrix->running, matrix->num_running) = j;
   AT(matrix->order, matrix->num_running) = j;
@@ -5595,39 +5647,6 @@ static inline int64_t gang_phases_best_fit_row(gang_matrix_Matrix * matrix, int6
   return best;
 }
 
-EXPORTED void gang_phases_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
-  list_gang_matrix_Job jobs = {0};
-  list_int64_t running = {0};
-  int64_t k = 0;
-  gang_matrix_Job * job = 0;
-  jobs = matrix->jobs;
-  running = matrix->running;
-  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
-    k = t_1;
-    job = (&AT(jobs, AT(running, k)));
-    job->span = (1LL << job->home);
-    job->rows = 1LL;
-  }
-}
-
-EXPORTED void gang_phases_compact(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
-  while (gang_phases_move_one(matrix)) {
-  }
-}
-
-static inline void gang_phases_drop(list_int64_t keys, int64_t count, int64_t j) {
-  int64_t at = 0;
-  int64_t k = 0;
-  at = 0LL;
-  while ((AT(keys, at) != j)) {
-    at = (at + 1LL);
-  }
-  for (int64_t t_1 = at, end_t_1 = (count - 1LL); t_1 < end_t_1; t_1 += 1) {
-    k = t_1;
-    AT(keys, k) = AT(keys, (k + 1LL));
-  }
-}
-
 static inline int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t j) {
   list_int64_t population = {0};
   int64_t room = 0;
@@ -5648,79 +5667,6 @@ static inline int64_t gang_phases_file_row(gang_matrix_Matrix * matrix, int64_t 
     }
   }
   return best;
-}
-
-EXPORTED void gang_phases_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
-  int64_t k = 0;
-  int64_t row = 0;
-  for (int64_t t_1 = 0, end_t_1 = matrix->homes.length; t_1 < end_t_1; t_1 += 1) {
-    k = t_1;
-    AT(matrix->filled, k) = AT(matrix->homes, k);
-  }
-  matrix->slots = 0LL;
-  for (int64_t t_2 = 0, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
-    row = t_2;
-    matrix->slots = (matrix->slots + AT(matrix->population, row));
-    AT(matrix->room, row) = (matrix->nodes - AT(matrix->population, row));
-  }
-  gang_phases_add_replicas(matrix, rules);
-}
-
-static inline int64_t gang_phases_first_to_fit(gang_matrix_Matrix * matrix, int64_t num, int64_t row) {
-  list_int64_t homes = {0};
-  list_int64_t columns = {0};
-  list_int64_t group = {0};
-  int64_t words = 0;
-  int64_t taken = 0;
-  int64_t k = 0;
-  int64_t j = 0;
-  int64_t room = 0;
-  homes = matrix->homes;
-  columns = matrix->columns;
-  group = matrix->group;
-  words = matrix->words;
-  if ((words == 1LL)) {
-    taken = AT(homes, row);
-    for (int64_t t_1 = 0, end_t_1 = num; t_1 < end_t_1; t_1 += 1) {
-      k = t_1;
-      j = AT(group, k);
-      if (((taken & AT(columns, j)) == 0LL)) {
-        return j;
-      }
-    }
-    return (-1LL);
-  }
-  room = (matrix->nodes - AT(matrix->population, row));
-  for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
-    k = t_2;
-    j = AT(group, k);
-    if ((((&AT(matrix->jobs, j))->size <= room)) && (gang_nodes_is_free(homes, row, columns, j, words))) {
-      return j;
-    }
-  }
-  return (-1LL);
-}
-
-static inline int64_t gang_phases_jobs_at_home(gang_matrix_Matrix * matrix, int64_t row) {
-  list_gang_matrix_Job jobs = {0};
-  list_int64_t running = {0};
-  list_int64_t group = {0};
-  int64_t num = 0;
-  int64_t k = 0;
-  int64_t j = 0;
-  jobs = matrix->jobs;
-  running = matrix->running;
-  group = matrix->group;
-  num = 0LL;
-  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
-    k = t_1;
-    j = AT(running, k);
-    if (((&AT(jobs, j))->home == row)) {
-      AT(group, num) = j;
-      num = (num + 1LL);
-    }
-  }
-  return num;
 }
 
 EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
@@ -5752,7 +5698,7 @@ EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNu
     }
   }
   if (((rules->weight != gang_rules_UNWEIGHTED)) && ((num > 1LL))) {
-    gang_phases_sort_by_worth(matrix, rules, group, num);
+    gang_placement_sort_by_worth(matrix, rules, group, num);
   }
   changed = (num > 0LL);
   while (changed) {
@@ -5767,43 +5713,6 @@ EXPORTED void gang_phases_migrate(gang_matrix_Matrix * matrix, gang_rules_RuleNu
   }
 }
 
-static inline int64_t gang_phases_move_one(gang_matrix_Matrix * matrix) {
-  list_int64_t population = {0};
-  int64_t source = 0;
-  int64_t num = 0;
-  int64_t target = 0;
-  int64_t j = 0;
-  population = matrix->population;
-  gang_phases_sort_rows(matrix->ascending, population, 1LL);
-  gang_phases_sort_rows(matrix->descending, population, (-1LL));
-  for (int64_t t_1 = 0; t_1 < matrix->ascending.length; t_1 += 1) {
-    source = AT(matrix->ascending, t_1);
-    if ((AT(population, source) == 0LL)) {
-      continue;
-    }
-    num = (-1LL);
-    for (int64_t t_2 = 0; t_2 < matrix->descending.length; t_2 += 1) {
-      target = AT(matrix->descending, t_2);
-      if ((AT(population, target) < AT(population, source))) {
-        break;
-      }
-      if (((target == source)) || ((AT(population, target) == matrix->nodes))) {
-        continue;
-      }
-      if ((num < 0LL)) {
-        num = gang_phases_jobs_at_home(matrix, source);
-      }
-      j = gang_phases_first_to_fit(matrix, num, target);
-      if ((j >= 0LL)) {
-        gang_phases_take_out(matrix, j);
-        gang_phases_put(matrix, j, target);
-        return 1;
-      }
-    }
-  }
-  return 0;
-}
-
 static inline int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int64_t j) {
   int64_t cost = 0;
   int64_t row = 0;
@@ -5815,47 +5724,14 @@ static inline int64_t gang_phases_move_to_files(gang_matrix_Matrix * matrix, int
   if ((row < 0LL)) {
     return 0;
   }
-  gang_phases_take_out(matrix, j);
-  gang_phases_use_files(matrix, j);
-  gang_phases_put(matrix, j, row);
+  gang_placement_take_out(matrix, j);
+  gang_placement_use_files(matrix, j);
+  gang_placement_put(matrix, j, row);
   matrix->tasks_left = (matrix->tasks_left - cost);
   matrix->tasks_moved = (matrix->tasks_moved + cost);
   AT(matrix->moved, matrix->num_moved) = j;
   matrix->num_moved = (matrix->num_moved + 1LL);
   return 1;
-}
-
-static inline int64_t gang_phases_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job) {
-  list_int64_t filled = {0};
-  list_int64_t columns = {0};
-  int64_t words = 0;
-  int64_t wanted = 0;
-  int64_t row = 0;
-  int64_t size = 0;
-  filled = matrix->filled;
-  columns = matrix->columns;
-  words = matrix->words;
-  if ((words == 1LL)) {
-    wanted = AT(columns, j);
-    for (int64_t t_1 = job->next_row, end_t_1 = filled.length; t_1 < end_t_1; t_1 += 1) {
-      row = t_1;
-      if (((AT(filled, row) & wanted) == 0LL)) {
-        AT(filled, row) = (AT(filled, row) | wanted);
-        return row;
-      }
-    }
-    return (-1LL);
-  }
-  size = job->size;
-  for (int64_t t_2 = job->next_row, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
-    row = t_2;
-    if (((size <= AT(matrix->room, row))) && (gang_nodes_is_free(filled, row, columns, j, words))) {
-      gang_nodes_add(filled, row, columns, j, words);
-      AT(matrix->room, row) = (AT(matrix->room, row) - size);
-      return row;
-    }
-  }
-  return (-1LL);
 }
 
 static inline int64_t gang_phases_passes(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, int64_t j, int64_t row) {
@@ -5878,7 +5754,7 @@ static inline int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_
   }
   if (((rules->place == gang_rules_FILE_NODES)) || (((row >= 0LL)) && (!(job->packed)))) {
     if ((row >= 0LL)) {
-      gang_phases_use_files(matrix, j);
+      gang_placement_use_files(matrix, j);
     }
     return row;
   }
@@ -5896,21 +5772,11 @@ static inline int64_t gang_phases_place(gang_matrix_Matrix * matrix, gang_rules_
     at_files = gang_phases_rows_free(matrix, matrix->files, j);
     elsewhere = gang_phases_rows_free(matrix, matrix->columns, j);
     if (((at_files * job->remote) >= (elsewhere * job->at_files))) {
-      gang_phases_use_files(matrix, j);
+      gang_placement_use_files(matrix, j);
       return row;
     }
   }
   return other;
-}
-
-static inline void gang_phases_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row) {
-  gang_matrix_Job * job = 0;
-  job = (&AT(matrix->jobs, j));
-  gang_nodes_add(matrix->homes, row, matrix->columns, j, matrix->words);
-  AT(matrix->population, row) = (AT(matrix->population, row) + job->size);
-  job->home = row;
-  job->span = (1LL << row);
-  job->rows = 1LL;
 }
 
 static inline int64_t gang_phases_refused(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, gang_matrix_Job * job) {
@@ -6011,7 +5877,7 @@ EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleN
     j = AT(queue, at);
     row = gang_phases_place(matrix, rules, j);
     if ((row >= 0LL)) {
-      gang_phases_put(matrix, j, row);
+      gang_placement_put(matrix, j, row);
       gang_phases_begin(matrix, j);
     } else if (gang_phases_passes(matrix, rules, j, row)) {
       AT(queue, kept) = j;
@@ -6029,7 +5895,30 @@ EXPORTED void gang_phases_schedule(gang_matrix_Matrix * matrix, gang_rules_RuleN
   matrix->queue_head = at;
 }
 
-static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num) {
+static inline void gang_placement_drop(list_int64_t keys, int64_t count, int64_t j) {
+  int64_t at = 0;
+  int64_t k = 0;
+  at = 0LL;
+  while ((AT(keys, at) != j)) {
+    at = (at + 1LL);
+  }
+  for (int64_t t_1 = at, end_t_1 = (count - 1LL); t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    AT(keys, k) = AT(keys, (k + 1LL));
+  }
+}
+
+static inline void gang_placement_put(gang_matrix_Matrix * matrix, int64_t j, int64_t row) {
+  gang_matrix_Job * job = 0;
+  job = (&AT(matrix->jobs, j));
+  gang_nodes_add(matrix->homes, row, matrix->columns, j, matrix->words);
+  AT(matrix->population, row) = (AT(matrix->population, row) + job->size);
+  job->home = row;
+  job->span = (1LL << row);
+  job->rows = 1LL;
+}
+
+static inline void gang_placement_sort_by_worth(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules, list_int64_t keys, int64_t num) {
   list_gang_matrix_Job jobs = {0};
   int64_t k = 0;
   gang_matrix_Job * job = 0;
@@ -6041,7 +5930,7 @@ static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_r
   for (int64_t t_1 = 0, end_t_1 = num; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
     job = (&AT(jobs, AT(keys, k)));
-    double t_2 = gang_phases_worth_of(job, rules);
+    double t_2 = gang_placement_worth_of(job, rules);
     job->worth = t_2;
   }
   for (int64_t t_3 = 1LL, end_t_3 = num; t_3 < end_t_3; t_3 += 1) {
@@ -6065,50 +5954,161 @@ static inline void gang_phases_sort_by_worth(gang_matrix_Matrix * matrix, gang_r
   }
 }
 
-static inline void gang_phases_sort_rows(list_int64_t rows, list_int64_t population, int64_t sign) {
-  int64_t k = 0;
-  int64_t row = 0;
-  int64_t key = 0;
-  int64_t at = 0;
-  int64_t other = 0;
-  int64_t rank = 0;
-  for (int64_t t_1 = 1LL, end_t_1 = rows.length; t_1 < end_t_1; t_1 += 1) {
-    k = t_1;
-    row = AT(rows, k);
-    key = (sign * AT(population, row));
-    at = k;
-    while ((at > 0LL)) {
-      other = AT(rows, (at - 1LL));
-      rank = (sign * AT(population, other));
-      if (((rank < key)) || (((rank == key)) && ((other < row)))) {
-        break;
-      }
-      AT(rows, at) = other;
-      at = (at - 1LL);
-    }
-    AT(rows, at) = row;
-  }
-}
-
-static inline void gang_phases_take_out(gang_matrix_Matrix * matrix, int64_t j) {
+static inline void gang_placement_take_out(gang_matrix_Matrix * matrix, int64_t j) {
   gang_matrix_Job * job = 0;
   job = (&AT(matrix->jobs, j));
   gang_nodes_remove(matrix->homes, job->home, matrix->columns, j, matrix->words);
   AT(matrix->population, job->home) = (AT(matrix->population, job->home) - job->size);
 }
 
-static inline void gang_phases_use_files(gang_matrix_Matrix * matrix, int64_t j) {
+static inline void gang_placement_use_files(gang_matrix_Matrix * matrix, int64_t j) {
   gang_nodes_assign(matrix->columns, j, matrix->files, matrix->words);
   (&AT(matrix->jobs, j))->local = 1;
 }
 
-static inline double gang_phases_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules) {
+static inline double gang_placement_worth_of(gang_matrix_Job * job, gang_rules_RuleNumbers * rules) {
   double weight = 0;
   weight = gang_rules_weight_of(rules->weight, job->at_files, job->attained, job->need, rules->quantum);
   if (job->local) {
     return weight;
   }
   return ((double)(weight * job->at_files) / (double)job->remote);
+}
+
+static inline void gang_replicas_add_in_turns(gang_matrix_Matrix * matrix, list_int64_t keys, int64_t at_once, int64_t local, int64_t remote) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t group = {0};
+  int64_t num = 0;
+  int64_t k = 0;
+  int64_t j = 0;
+  gang_matrix_Job * job = 0;
+  int64_t found = 0;
+  int64_t added = 0;
+  jobs = matrix->jobs;
+  group = matrix->group;
+  num = 0LL;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    j = AT(keys, k);
+    job = (&AT(jobs, j));
+    if (((job->local) && (local)) || ((!(job->local)) && (remote))) {
+      job->next_row = 0LL;
+      AT(group, num) = j;
+      num = (num + 1LL);
+    }
+  }
+  while ((num > 0LL)) {
+    found = 0LL;
+    for (int64_t t_2 = 0, end_t_2 = num; t_2 < end_t_2; t_2 += 1) {
+      k = t_2;
+      j = AT(group, k);
+      added = gang_replicas_add_replica(matrix, j);
+      while ((added) && (at_once)) {
+        added = gang_replicas_add_replica(matrix, j);
+      }
+      if (added) {
+        AT(group, found) = j;
+        found = (found + 1LL);
+      }
+    }
+    num = found;
+  }
+}
+
+static inline int64_t gang_replicas_add_replica(gang_matrix_Matrix * matrix, int64_t j) {
+  gang_matrix_Job * job = 0;
+  int64_t row = 0;
+  job = (&AT(matrix->jobs, j));
+  row = gang_replicas_next_free_row(matrix, j, job);
+  if ((row < 0LL)) {
+    return 0;
+  }
+  job->span = (job->span | (1LL << row));
+  job->rows = (job->rows + 1LL);
+  job->next_row = (row + 1LL);
+  matrix->slots = (matrix->slots + job->size);
+  return 1;
+}
+
+static inline void gang_replicas_add_replicas(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  int64_t weighted = 0;
+  list_int64_t keys = {0};
+  weighted = (rules->weight != gang_rules_UNWEIGHTED);
+  keys = matrix->running;
+  if (weighted) {
+    keys = matrix->order;
+    gang_placement_sort_by_worth(matrix, rules, keys, matrix->num_running);
+  }
+  if (!(rules->local_first)) {
+    gang_replicas_add_in_turns(matrix, keys, weighted, 1, 1);
+    return;
+  }
+  gang_replicas_add_in_turns(matrix, keys, weighted, 1, 0);
+  gang_replicas_add_in_turns(matrix, keys, weighted, 0, 1);
+}
+
+EXPORTED void gang_replicas_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  list_gang_matrix_Job jobs = {0};
+  list_int64_t running = {0};
+  int64_t k = 0;
+  gang_matrix_Job * job = 0;
+  jobs = matrix->jobs;
+  running = matrix->running;
+  for (int64_t t_1 = 0, end_t_1 = matrix->num_running; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    job = (&AT(jobs, AT(running, k)));
+    job->span = (1LL << job->home);
+    job->rows = 1LL;
+  }
+}
+
+EXPORTED void gang_replicas_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules) {
+  int64_t k = 0;
+  int64_t row = 0;
+  for (int64_t t_1 = 0, end_t_1 = matrix->homes.length; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    AT(matrix->filled, k) = AT(matrix->homes, k);
+  }
+  matrix->slots = 0LL;
+  for (int64_t t_2 = 0, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    matrix->slots = (matrix->slots + AT(matrix->population, row));
+    AT(matrix->room, row) = (matrix->nodes - AT(matrix->population, row));
+  }
+  gang_replicas_add_replicas(matrix, rules);
+}
+
+static inline int64_t gang_replicas_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job) {
+  list_int64_t filled = {0};
+  list_int64_t columns = {0};
+  int64_t words = 0;
+  int64_t wanted = 0;
+  int64_t row = 0;
+  int64_t size = 0;
+  filled = matrix->filled;
+  columns = matrix->columns;
+  words = matrix->words;
+  if ((words == 1LL)) {
+    wanted = AT(columns, j);
+    for (int64_t t_1 = job->next_row, end_t_1 = filled.length; t_1 < end_t_1; t_1 += 1) {
+      row = t_1;
+      if (((AT(filled, row) & wanted) == 0LL)) {
+        AT(filled, row) = (AT(filled, row) | wanted);
+        return row;
+      }
+    }
+    return (-1LL);
+  }
+  size = job->size;
+  for (int64_t t_2 = job->next_row, end_t_2 = matrix->levels; t_2 < end_t_2; t_2 += 1) {
+    row = t_2;
+    if (((size <= AT(matrix->room, row))) && (gang_nodes_is_free(filled, row, columns, j, words))) {
+      gang_nodes_add(filled, row, columns, j, words);
+      AT(matrix->room, row) = (AT(matrix->room, row) - size);
+      return row;
+    }
+  }
+  return (-1LL);
 }
 
 static inline double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum) {
@@ -8774,4 +8774,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "986ae1214d61d11f5464d76343549a26a95be722cfe39b1b399a9cdc8cc03ebf"; }
+EXPORTED const char *text_digest(void) { return "c937873d6a071fef1a7049084ab831e9c5c5708d5468ee65d6fff53949b3c9cf"; }

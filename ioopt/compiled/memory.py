@@ -170,11 +170,14 @@ class Machine:
             given = column
             if not isinstance(column, (int, float, Sequence, np.ndarray)):
                 given = list(column)
-            values = np.asarray(given)
+            stored = laid.dtype[name]
+            real = stored.kind == "f"
+            # Floats need no check, and are read faster where their type is said.
+            values = np.asarray(given, stored if real else None)
             if values.shape not in ((), (count,)):
                 raise ValueError(f"{field}: not {count} values")
-            laid[name] = values.astype(laid.dtype[name])
-            if laid.dtype[name].kind == "f":
+            laid[name] = values.astype(stored, copy=False)
+            if real:
                 continue
             wrong = np.broadcast_to(values, count)[laid[name] != values]
             if wrong.size:

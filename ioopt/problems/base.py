@@ -4,8 +4,16 @@ Their records are frozen and refuse unknown keys.
 """
 
 import gc
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from contextlib import contextmanager
+from functools import wraps
 from graphlib import CycleError, TopologicalSorter
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -68,6 +76,8 @@ JobId = Annotated[int, Field(ge=-LARGEST, le=LARGEST, strict=True)] | Name
 
 
 KeyT = TypeVar("KeyT")
+ProblemT = TypeVar("ProblemT", bound="Problem")
+ValueT = TypeVar("ValueT")
 
 SYNTHETIC_IO = "I/O is synthetic"
 """First words of the note in a result whose instance has invented I/O."""
@@ -180,6 +190,26 @@ class Problem(Record):
         if not isinstance(how, str):
             return ()
         return (f"{SYNTHETIC_IO}: {how}",)
+
+
+def once_a_problem(
+    compute: Callable[[ProblemT], ValueT],
+) -> Callable[[ProblemT], ValueT]:
+    """Return *compute*, a function of a problem, so that it keeps the last problem with
+    its value and does not compute this value again.
+    """
+    kept: list[tuple[ProblemT, ValueT]] = []
+
+    @wraps(compute)
+    def kept_or_computed(problem: ProblemT) -> ValueT:
+        for known, value in kept:
+            if known is problem:
+                return value
+        value = compute(problem)
+        kept[:] = [(problem, value)]
+        return value
+
+    return kept_or_computed
 
 
 def _how_many(count: int, items: str) -> str:

@@ -17,6 +17,7 @@ from ioopt.models.replication.static import (
     read_pairs,
     reduce,
 )
+from ioopt.problems.base import once_a_problem
 from ioopt.problems.replication import ReplicationProblem
 
 
@@ -77,6 +78,7 @@ def largest_task(instance: StaticInstance) -> int:
     return most
 
 
+@once_a_problem
 def quick(problem: ReplicationProblem) -> float:
     """Return a lower bound of the batch time (13) in seconds, computed in linear time.
 

@@ -14,21 +14,23 @@ from functools import cached_property
 from graphlib import TopologicalSorter
 from typing import TypeVar
 
+from ioopt.problems.base import once_a_problem
 from ioopt.problems.replication import LinkModel, Node, ReplicationProblem
 
 BoundT = TypeVar("BoundT", bound="WorkflowBound")
 
-_kept: dict[tuple[type["WorkflowBound"], LinkModel | None], "WorkflowBound"] = {}
-"""Bounds of the problem that was bounded last, by their class and link model."""
+
+@once_a_problem
+def _known_bounds(
+    problem: ReplicationProblem,
+) -> dict[tuple[type["WorkflowBound"], LinkModel | None], "WorkflowBound"]:
+    """Return the bounds of *problem* so far, by their class and link model."""
+    return {}
 
 
 def keep(bound: BoundT) -> BoundT:
-    """Return *bound*, and keep it for :func:`bounds_of` instead of those of other
-    problems.
-    """
-    if any(other.problem is not bound.problem for other in _kept.copy().values()):
-        _kept.clear()
-    _kept[type(bound), bound.link_model] = bound
+    """Return *bound*, and keep it for :func:`bounds_of`."""
+    _known_bounds(bound.problem)[type(bound), bound.link_model] = bound
     return bound
 
 
@@ -40,8 +42,8 @@ def bounds_of(
 
     *link* replaces the instance's own model of the remote link.
     """
-    bound = _kept.get((kind, link))
-    if isinstance(bound, kind) and bound.problem is problem:
+    bound = _known_bounds(problem).get((kind, link))
+    if isinstance(bound, kind):
         return bound
     return keep(kind(problem, link))
 

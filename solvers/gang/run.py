@@ -15,13 +15,12 @@ from ioopt.problems.gang import (
 )
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
+from ioopt.sim.gang.results import History, simulation_of
 from ioopt.sim.gang.simulate import (
     MAX_LEVELS,
     GangSimulation,
-    History,
     in_place,
     largest_number,
-    simulation_of,
 )
 from ioopt.sim.pace import Pace
 from ioopt.solvers.gang.policy import GS, Policy, Settings

@@ -1,9 +1,13 @@
 """What ``ioopt compare`` says: one measure, marked rows, tables that fit."""
 
 import json
+import random
 import re
 
 import pytest
+from rich.cells import cell_len
+
+from ioopt.tables import fitting, render
 
 
 def test_a_solver_that_cannot_take_the_instance_does_not_apply(run):
@@ -165,3 +169,21 @@ def test_several_files_give_paired_ratios_to_base_line(run):
     )
     assert found["mean_ratio"] == pytest.approx((ratios[0] * ratios[1]) ** 0.5)
     assert (found["pairs"], found["low"], found["high"]) == (2, None, None)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_as_many_columns_are_shown_as_fit(seed):
+    """The rendered columns fit the width, and with one more they would not."""
+    draw = random.Random(seed)
+    cells = ["a", "日本", "1.5 s", None, 2.25, "two\nlines", "[b]not bold", "x" * 20]
+    names = [f"column {k}" for k in range(draw.randint(2, 7))]
+    rows = [[draw.choice(cells) for _ in names] for _ in range(3)]
+    width = draw.randint(10, 80)
+    count = fitting(names, rows, width, 1)
+
+    def widest(columns):
+        text = render(names[:columns], [row[:columns] for row in rows])
+        return max(map(cell_len, text.splitlines()))
+
+    assert count == 1 or widest(count) <= width
+    assert count == len(names) or widest(count + 1) > width

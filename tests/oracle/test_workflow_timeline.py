@@ -5,16 +5,21 @@ The checker agrees as well.
 """
 
 import pytest
+from conftest import needs_kernels
 from workflow_timeline import CASES, disagreement
 
 
 @pytest.mark.parametrize(
     ("kind", "engine", "last"),
-    [("workflow", "python", 120), ("options", "python", 120), ("batch", "python", 200)]
-    + [
-        pytest.param(kind, engine, 500, marks=pytest.mark.slow)
-        for kind in CASES
-        for engine in ("python", "compiled")
+    [
+        pytest.param("workflow", "compiled", 120, marks=needs_kernels),
+        ("options", "python", 120),
+        pytest.param("batch", "compiled", 200, marks=needs_kernels),
+        *(
+            pytest.param(kind, engine, 500, marks=pytest.mark.slow)
+            for kind in CASES
+            for engine in ("python", "compiled")
+        ),
     ],
 )
 def test_random_cases_agree_with_the_exact_simulator(

@@ -199,7 +199,8 @@ def _least_additive_seconds(problem: ReplicationProblem) -> float:
     """
     held = {name for node in problem.nodes for name in node.holds}
     read = {name for task in problem.tasks for name in task.inputs}
-    fetched = sum(file.bytes for file in problem.files if file.id in read - held)
+    missing = read - held
+    fetched = sum(file.bytes for file in problem.files if file.id in missing)
     fastest = max(node.speed for node in problem.nodes)
     compute = math.fsum(task.compute_seconds for task in problem.tasks) / fastest
     transfer = fetched / problem.network.remote_bytes_per_second

@@ -7,7 +7,7 @@ models.
 import math
 from graphlib import TopologicalSorter
 
-from ioopt.problems.base import Json
+from ioopt.problems.base import Json, once_a_problem
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Metrics, Schedule
 
@@ -122,6 +122,7 @@ def _fetched(problem: ReplicationProblem) -> list[int]:
     return [f for f, file in enumerate(problem.files) if file.id in far]
 
 
+@once_a_problem
 def lower_bound(problem: ReplicationProblem) -> float:
     """Return a lower bound on the makespan in seconds.
 

@@ -89,7 +89,7 @@ class GangPolicy(Protocol):
     """A scheduler that computes one matrix update from the present state.
 
     ``name`` is its name in the registry. ``rules`` are its choices for the phases of
-    :mod:`ioopt.sim.gang.phases`. Simulators then run these phases in place, compiled or
+    :mod:`ioopt.sim.gang.update`. Simulators then run these phases in place, compiled or
     not. ``rules`` is None for a policy that does anything else.
     """
 

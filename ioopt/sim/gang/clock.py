@@ -11,16 +11,11 @@ import math
 
 from ioopt.decisions.gang.rules import UNWEIGHTED, RuleNumbers
 from ioopt.decisions.gang.state import Timing
+from ioopt.sim.gang.compaction import compact
 from ioopt.sim.gang.matrix import Matrix
-from ioopt.sim.gang.phases import (
-    clean,
-    compact,
-    drop,
-    fill,
-    migrate,
-    schedule,
-    take_out,
-)
+from ioopt.sim.gang.phases import migrate, schedule
+from ioopt.sim.gang.placement import drop, take_out
+from ioopt.sim.gang.replicas import clean, fill
 
 NEVER = 1 << 60
 """A number of cycles that no run reaches."""

@@ -2,9 +2,9 @@
 
 The same records are Python objects, or C structs for compiled kernels
 (:mod:`ioopt.compiled.memory`). The key of a job is its FCFS position; it is the job's
-index in all lists. All changes are made in place, so the kernels of
-:mod:`ioopt.sim.gang.phases` and :mod:`ioopt.sim.gang.clock` allocate no memory. Rule
-numbers refer to docs/rules/gang.md.
+index in all lists. All changes are made in place, so that the phases of an update and
+:mod:`ioopt.sim.gang.clock` allocate no memory. Rule numbers refer to
+docs/rules/gang.md.
 
 A set of nodes is one or more words: whole numbers in which bit k of word w stands for
 node ``w * width + k``. In plain Python one word holds all nodes. In a list of sets, set

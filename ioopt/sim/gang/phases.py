@@ -1,9 +1,10 @@
-"""Run the phases of a matrix update (Section 3.1 of Zhang et al., rules 11 to 15), in
-place on a matrix.
+"""Run MigrateMatrix and Schedule, in place on a gang matrix (rules 12 and 14).
 
 The code runs in plain Python and compiled. Ties between rows, nodes and jobs go to the
 lowest index. The choices in which policies differ are in
-:class:`~ioopt.decisions.gang.rules.Rules`.
+:class:`~ioopt.decisions.gang.rules.Rules`. The other phases of a matrix update (Section
+3.1 of Zhang et al.) are in :mod:`ioopt.sim.gang.compaction` and
+:mod:`ioopt.sim.gang.replicas`.
 """
 
 from ioopt.decisions.gang.rules import (
@@ -13,105 +14,15 @@ from ioopt.decisions.gang.rules import (
     UNLIMITED,
     UNWEIGHTED,
     RuleNumbers,
-    weight_of,
 )
 from ioopt.sim.gang.matrix import Job, Matrix
-from ioopt.sim.gang.nodes import (
-    add,
-    assign,
-    choose_nodes,
-    equal,
-    is_free,
-    num_outside,
-    remove,
-)
+from ioopt.sim.gang.nodes import choose_nodes, equal, is_free, num_outside
+from ioopt.sim.gang.placement import put, sort_by_worth, take_out, use_files
 
 NO_ROOM = -1
 """Stands in place of a row number if no row fits the job."""
 REFUSED = -2
 """Stands in place of a row number if the guard refuses the job."""
-
-
-def take_out(matrix: Matrix, j: int) -> None:
-    """Remove job *j* from its home row."""
-    job = matrix.jobs[j]
-    remove(matrix.homes, job.home, matrix.columns, j, matrix.words)
-    matrix.population[job.home] -= job.size
-
-
-def put(matrix: Matrix, j: int, row: int) -> None:
-    """Put job *j* into *row*, which becomes its home row; its columns stay the same."""
-    job = matrix.jobs[j]
-    add(matrix.homes, row, matrix.columns, j, matrix.words)
-    matrix.population[row] += job.size
-    job.home = row
-    job.span = 1 << row
-    job.rows = 1
-
-
-def use_files(matrix: Matrix, j: int) -> None:
-    """Make the file nodes of job *j* its columns, so that it is local."""
-    assign(matrix.columns, j, matrix.files, matrix.words)
-    matrix.jobs[j].local = True
-
-
-def drop(keys: list[int], count: int, j: int) -> None:
-    """Remove *j* from the first *count* of the *keys*; keys behind it move up."""
-    at = 0
-    while keys[at] != j:
-        at += 1
-    for k in range(at, count - 1):
-        keys[k] = keys[k + 1]
-
-
-def clean(matrix: Matrix, rules: RuleNumbers) -> None:
-    """CleanMatrix (rule 11): remove all replicas, so that each job stays only in its
-    home row.
-    """
-    jobs = matrix.jobs
-    running = matrix.running
-    for k in range(matrix.num_running):
-        job = jobs[running[k]]
-        job.span = 1 << job.home
-        job.rows = 1
-
-
-def worth_of(job: Job, rules: RuleNumbers) -> float:
-    """Return the weight of *job* times its speed."""
-    weight = weight_of(
-        rules.weight, job.at_files, job.attained, job.need, rules.quantum
-    )
-    if job.local:
-        return weight
-    return weight * job.at_files / job.remote
-
-
-def sort_by_worth(
-    matrix: Matrix, rules: RuleNumbers, keys: list[int], num: int
-) -> None:
-    """Sort the first *num* of the *keys* by the worth of the jobs, largest first; of
-    equals, the one that started first.
-
-    The order changes little between two updates, so keys are moved one by one.
-    """
-    jobs = matrix.jobs
-    for k in range(num):
-        job = jobs[keys[k]]
-        job.worth = worth_of(job, rules)
-    for k in range(1, num):
-        j = keys[k]
-        job = jobs[j]
-        worth = job.worth
-        at = k
-        while at > 0:
-            other = jobs[keys[at - 1]]
-            if other.worth > worth:
-                break
-            if other.worth == worth and other.rank < job.rank:
-                break
-            keys[at] = keys[at - 1]
-            at -= 1
-        keys[at] = j
 
 
 def migrate(matrix: Matrix, rules: RuleNumbers) -> None:
@@ -197,96 +108,6 @@ def row_to_move_to(matrix: Matrix, j: int) -> int:
                 return row
         elif matrix.population[row] <= room and is_free(homes, row, files, j, words):
             return row
-    return -1
-
-
-def compact(matrix: Matrix, rules: RuleNumbers) -> None:
-    """CompactMatrix (rule 13): move jobs from sparse rows to fuller ones; their columns
-    stay the same.
-    """
-    while move_one(matrix):
-        pass
-
-
-def move_one(matrix: Matrix) -> bool:
-    """Make the first feasible move of CompactMatrix; return False if there is none."""
-    population = matrix.population
-    sort_rows(matrix.ascending, population, 1)
-    sort_rows(matrix.descending, population, -1)
-    for source in matrix.ascending:
-        if population[source] == 0:
-            continue
-        num = -1
-        for target in matrix.descending:
-            if population[target] < population[source]:
-                break
-            if target == source or population[target] == matrix.nodes:
-                continue
-            if num < 0:
-                num = jobs_at_home(matrix, source)
-            j = first_to_fit(matrix, num, target)
-            if j >= 0:
-                take_out(matrix, j)
-                put(matrix, j, target)
-                return True
-    return False
-
-
-def sort_rows(rows: list[int], population: list[int], sign: int) -> None:
-    """Sort *rows* by *sign* times their *population*; of equals, the lowest row first.
-
-    The order changes little between two calls, so rows are moved one by one.
-    """
-    for k in range(1, len(rows)):
-        row = rows[k]
-        key = sign * population[row]
-        at = k
-        while at > 0:
-            other = rows[at - 1]
-            rank = sign * population[other]
-            if rank < key or (rank == key and other < row):
-                break
-            rows[at] = other
-            at -= 1
-        rows[at] = row
-
-
-def jobs_at_home(matrix: Matrix, row: int) -> int:
-    """Collect in the group the running jobs whose home is *row*; return their
-    number.
-    """
-    jobs = matrix.jobs
-    running = matrix.running
-    group = matrix.group
-    num = 0
-    for k in range(matrix.num_running):
-        j = running[k]
-        if jobs[j].home == row:
-            group[num] = j
-            num += 1
-    return num
-
-
-def first_to_fit(matrix: Matrix, num: int, row: int) -> int:
-    """Return the first of *num* jobs of the group whose columns are free in *row*; -1
-    if there is none.
-    """
-    homes = matrix.homes
-    columns = matrix.columns
-    group = matrix.group
-    words = matrix.words
-    if words == 1:
-        taken = homes[row]
-        for k in range(num):
-            j = group[k]
-            if taken & columns[j] == 0:
-                return j
-        return -1
-    room = matrix.nodes - matrix.population[row]
-    for k in range(num):
-        j = group[k]
-        if matrix.jobs[j].size <= room and is_free(homes, row, columns, j, words):
-            return j
     return -1
 
 
@@ -433,103 +254,3 @@ def begin(matrix: Matrix, j: int) -> None:
     matrix.num_running += 1
     matrix.jobs[j].rank = matrix.num_started
     matrix.num_started += 1
-
-
-def fill(matrix: Matrix, rules: RuleNumbers) -> None:
-    """FillMatrix (rule 15): add replicas of jobs in the free cells of other rows."""
-    for k in range(len(matrix.homes)):
-        matrix.filled[k] = matrix.homes[k]
-    matrix.slots = 0
-    for row in range(matrix.levels):
-        matrix.slots += matrix.population[row]
-        matrix.room[row] = matrix.nodes - matrix.population[row]
-    add_replicas(matrix, rules)
-
-
-def add_replicas(matrix: Matrix, rules: RuleNumbers) -> None:
-    """Fill the free cells with replicas of the running jobs.
-
-    With weights, the heaviest job gets all possible replicas first. Without weights,
-    the jobs get one replica each in turn. A replica goes to the first row where the
-    job's columns are free.
-    """
-    weighted = rules.weight != UNWEIGHTED
-    keys = matrix.running
-    if weighted:
-        keys = matrix.order
-        sort_by_worth(matrix, rules, keys, matrix.num_running)
-    if not rules.local_first:
-        add_in_turns(matrix, keys, weighted, True, True)
-        return
-    add_in_turns(matrix, keys, weighted, True, False)
-    add_in_turns(matrix, keys, weighted, False, True)
-
-
-def add_in_turns(
-    matrix: Matrix, keys: list[int], at_once: bool, local: bool, remote: bool
-) -> None:
-    """Add replicas of the running jobs, of which *keys* is the order, until none fits.
-
-    The *local* jobs take part, the *remote* ones, or both. Each job gets one replica in
-    turn, or all its replicas *at_once*. Rows only get fuller, so that a job for which a
-    row was too full need not try it again.
-    """
-    jobs = matrix.jobs
-    group = matrix.group
-    num = 0
-    for k in range(matrix.num_running):
-        j = keys[k]
-        job = jobs[j]
-        if (job.local and local) or (not job.local and remote):
-            job.next_row = 0
-            group[num] = j
-            num += 1
-    while num > 0:
-        found = 0
-        for k in range(num):
-            j = group[k]
-            added = add_replica(matrix, j)
-            while added and at_once:
-                added = add_replica(matrix, j)
-            if added:
-                group[found] = j
-                found += 1
-        num = found
-
-
-def add_replica(matrix: Matrix, j: int) -> bool:
-    """Add a replica of job *j* to the next row in which its columns are free; return
-    False if there is none.
-    """
-    job = matrix.jobs[j]
-    row = next_free_row(matrix, j, job)
-    if row < 0:
-        return False
-    job.span |= 1 << row
-    job.rows += 1
-    job.next_row = row + 1
-    matrix.slots += job.size
-    return True
-
-
-def next_free_row(matrix: Matrix, j: int, job: Job) -> int:
-    """Add the columns of job *j* to the next row in which they are free; return the
-    row, -1 if there is none.
-    """
-    filled = matrix.filled
-    columns = matrix.columns
-    words = matrix.words
-    if words == 1:
-        wanted = columns[j]
-        for row in range(job.next_row, len(filled)):
-            if filled[row] & wanted == 0:
-                filled[row] |= wanted
-                return row
-        return -1
-    size = job.size
-    for row in range(job.next_row, matrix.levels):
-        if size <= matrix.room[row] and is_free(filled, row, columns, j, words):
-            add(filled, row, columns, j, words)
-            matrix.room[row] -= size
-            return row
-    return -1

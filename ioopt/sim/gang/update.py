@@ -16,16 +16,11 @@ from ioopt.decisions.gang.rules import (
     weight_of,
 )
 from ioopt.decisions.gang.state import Gang, State
+from ioopt.sim.gang.compaction import compact
 from ioopt.sim.gang.matrix import Matrix, Service, masks_of, new_matrix, sets_of
-from ioopt.sim.gang.phases import (
-    add_replicas,
-    clean,
-    compact,
-    fill,
-    migrate,
-    schedule,
-    worth_of,
-)
+from ioopt.sim.gang.phases import migrate, schedule
+from ioopt.sim.gang.placement import worth_of
+from ioopt.sim.gang.replicas import add_replicas, clean, fill
 
 Phase = Callable[[Matrix, RuleNumbers], None]
 

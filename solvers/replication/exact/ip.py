@@ -78,7 +78,7 @@ class SearchLimits(Record):
     hurried_rounds: Rounds = 2
     hurry_seconds: Seconds = 3.0
     loading_pays_seconds: Seconds = 1.5
-    cut_share: Share = 0.8
+    cut_share: Share = 0.9
     build_share: Share = 0.3
     longest_search_seconds: Seconds = 120.0
     terms_per_second: Annotated[float, Field(gt=0)] = 150_000

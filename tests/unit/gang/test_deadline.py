@@ -16,12 +16,8 @@ from ioopt.errors import OutOfTime
 from ioopt.generate.gang.generate import BluePacificLike, make_table
 from ioopt.options import Deadline
 from ioopt.sim.gang.matrix import NOT_YET
-from ioopt.sim.gang.simulate import (
-    STEPS_PER_LOOK,
-    GangSimulation,
-    Trajectory,
-    largest_number,
-)
+from ioopt.sim.gang.results import Trajectory
+from ioopt.sim.gang.simulate import STEPS_PER_LOOK, GangSimulation, largest_number
 from ioopt.sim.pace import Pace
 from ioopt.solvers.flexgang import linear
 from ioopt.solvers.gang import bound

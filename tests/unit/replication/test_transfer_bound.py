@@ -12,6 +12,8 @@ from ioopt.models.replication.workflow_bound import (
     bounds_of,
     least_of_both,
 )
+from ioopt.problems.base import once_a_problem
+from ioopt.problems.replication import ReplicationProblem
 
 
 def test_a_level_that_is_spread_moves_its_files() -> None:
@@ -139,3 +141,19 @@ def test_bounds_are_computed_once_a_problem_and_link() -> None:
     slow = problem.model_copy(update={"network": network})
     assert bounds_of(WorkflowBound, slow).seconds > bound.seconds
     assert bounds_of(WorkflowBound, problem).seconds == bound.seconds
+
+
+def test_a_value_is_computed_once_for_the_last_problem() -> None:
+    asked = []
+
+    @once_a_problem
+    def tasks(problem: ReplicationProblem) -> int:
+        asked.append(problem.name)
+        return len(problem.tasks)
+
+    eight = ioopt.load("eight-tasks")
+    six = ioopt.load("cycle3")
+    assert [tasks(eight), tasks(eight), tasks(six), tasks(eight)] == [8, 8, 6, 8]
+    assert asked == ["eight-tasks", "cycle3", "eight-tasks"]
+    again = ioopt.load("eight-tasks")
+    assert again == eight and tasks(again) == 8 and len(asked) == 4
