@@ -316,7 +316,7 @@ def column(records: Sequence[object], name: str) -> list[Any]:
     if isinstance(records, list):
         return [getattr(record, name) for record in records]
     stored: Any = records
-    laid = np.frombuffer(stored, np.dtype(stored._type_))
+    laid = np.frombuffer(stored, _dtype_of(stored._type_))
     values: list[Any] = laid[name].tolist()
     return values
 
@@ -326,15 +326,6 @@ def array_of(values: list[int] | list[float], count: int) -> Any:
     if isinstance(values, list):
         return np.array(values[:count])
     return np.ctypeslib.as_array(values)[:count]
-
-
-def column_of(records: list[ItemT], name: str) -> list[Any]:
-    """Return field *name* of all *records*, which a maker made."""
-    if isinstance(records, list):
-        return [getattr(record, name) for record in records]
-    struct: Any = records._type_
-    column: list[Any] = np.frombuffer(records, _dtype_of(struct))[name].tolist()
-    return column
 
 
 C_NUMBERS: Mapping[Any, Any] = {

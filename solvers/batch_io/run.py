@@ -2,10 +2,10 @@
 
 from typing import Literal
 
-from ioopt.compiled.library import MOST, maker, why_plain
+from ioopt.compiled.library import MOST, Engine, maker
 from ioopt.compiled.memory import Maker, Plain
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, slow_down
-from ioopt.errors import BackendMissingError, InstanceError, OutOfTime, UsageError
+from ioopt.errors import InstanceError, OutOfTime, UsageError
 from ioopt.models.batch_io.bounds import delay_bounds, mean_response_bound, most_granted
 from ioopt.options import Deadline
 from ioopt.problems.batch_io import (
@@ -23,7 +23,7 @@ from ioopt.sim.batch_io.simulate import simulate_trace
 from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.sim.pace import Pace
 from ioopt.solvers.batch_io.base_line import BASE_LINE, NO_CONGESTION
-from ioopt.solvers.batch_io.settings import Engine, Recording, Settings
+from ioopt.solvers.batch_io.settings import Recording, Settings
 from ioopt.timeline import jobs_timeline
 
 RATES_UP_TO_PHASES = 100_000
@@ -203,18 +203,10 @@ def _maker(trace: Trace, policy: IoPolicy, loop: Loop, engine: Engine) -> Maker:
     """Return what makes and runs the kernels for *trace*: compiled ones if there are
     any that can run it, unless *engine* asks for plain Python.
     """
-    if engine == "python":
-        return Plain()
-    make = maker(_largest_number(trace))
-    unable = _not_compiled(trace, policy, loop, make)
-    if engine == "compiled":
-        if unable:
-            raise UsageError(
-                f"engine=compiled cannot run with {unable}; use engine=python"
-            )
-        if not make.compiled:
-            raise BackendMissingError(f"engine=compiled: {why_plain()}")
-    return Plain() if unable else make
+    unable = _not_compiled(trace, policy, loop)
+    if engine == "compiled" and unable:
+        raise UsageError(f"engine=compiled cannot run with {unable}; use engine=python")
+    return Plain() if unable else maker(engine=engine)
 
 
 def _largest_number(trace: Trace) -> int:
@@ -223,11 +215,11 @@ def _largest_number(trace: Trace) -> int:
     return max(largest * largest, sum(trace.allocated), trace.limits.saturating_units)
 
 
-def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop, make: Maker) -> str:
-    """Return why *make* cannot run *trace* compiled; an empty string if it can."""
+def _not_compiled(trace: Trace, policy: IoPolicy, loop: Loop) -> str:
+    """Return why compiled kernels cannot run *trace*; an empty string if they can."""
     if trace.limits.exact:
         return "arithmetic=exact"
-    if policy.grant is not None and not (policy.is_text and make.has(policy.grant)):
+    if policy.grant is not None and not (policy.is_text and maker().has(policy.grant)):
         return f"policy={policy.name}"
     states = 0
     if trace.limits.own_peaks and policy.tabulates:

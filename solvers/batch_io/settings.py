@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
+from ioopt.compiled.library import Engine
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import Loop, Share
 
-Engine = Literal["auto", "python", "compiled"]
 Recording = Literal["auto", "yes", "no"]
 LEAST_EF = 1e-9
 """Least expansion factor apart from 0."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ioopt.compiled.memory import Maker, array_of, column_of
+from ioopt.compiled.memory import Maker, array_of, column
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import SimulationError
 from ioopt.sim.batch_io import engine
@@ -49,7 +49,7 @@ def simulate_trace(
     if not make.compiled:
         # A policy that is no kernel text may take long to decide.
         instants = PLAIN_INSTANTS if policy.is_text else 1
-    spans: list[Any] = []
+    spans: list[Spans] = []
     more = True
     while more:
         more = advance(run, clock, grant, instants)
@@ -63,10 +63,10 @@ def simulate_trace(
             f"{policy.name}: {clock.outstanding} request(s) never get bandwidth"
         )
     found = Run(
-        start=column_of(run.jobs, "start"),
-        end=column_of(run.jobs, "end"),
-        killed=column_of(run.jobs, "killed"),
-        block=column_of(run.jobs, "block"),
+        start=column(run.jobs, "start"),
+        end=column(run.jobs, "end"),
+        killed=column(run.jobs, "killed"),
+        block=column(run.jobs, "block"),
         request=run.asked[:],
         grant=run.grant[:],
         finish=run.finish[:],
@@ -81,11 +81,11 @@ def simulate_trace(
     return found
 
 
-def _recorded(run: System, count: int) -> Any:
+def _recorded(run: System, count: int) -> Spans:
     """Return the first *count* spans as an array of rows; see :class:`Run`."""
     spans = run.spans
-    columns = (spans.place, spans.since, spans.until, spans.rate)
-    return np.column_stack([array_of(column, count) for column in columns])
+    lists = (spans.place, spans.since, spans.until, spans.rate)
+    return np.column_stack([array_of(numbers, count) for numbers in lists])
 
 
 def _units(run: System) -> list[Sequence[int]] | None:

@@ -12,6 +12,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ioopt.decisions.batch_io import Limits
 from ioopt.decisions.ordering import Number
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, QueueOptions
@@ -215,9 +218,9 @@ def _pieces(
     return pieces
 
 
-Spans = Any
+Spans = NDArray[np.float64]
 """Rows (index of a phase, from, until, bytes per second), one for each time span at a
-constant rate, in a list or an array.
+constant rate; in exact runs the numbers are Fractions.
 """
 
 

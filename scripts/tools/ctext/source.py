@@ -188,29 +188,45 @@ class Library:
             return NOTHING
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return self.type_of(module, ast.parse(node.value, mode="eval").body)
-        if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "Callable":
-            return self._function_type(module, node.slice)
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            parts = (
-                node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        found = None
+        if isinstance(node, ast.Subscript):
+            found = self._type_of_parts(module, node)
+        elif isinstance(node, ast.Name):
+            found = self._type_named(module, node.id)
+        if found is None:
+            raise module.place(node).error(
+                f"{ast.unparse(node)} is no type of kernel text; take int, float, "
+                "bool, a class of numbers and lists, list[...] or tuple[...]"
             )
-            items = tuple(self.type_of(module, part) for part in parts)
-            if node.value.id in LISTS and len(items) == 1:
-                return list_of(items[0])
-            if node.value.id == "tuple":
-                return Type("tuple", items)
-        if isinstance(node, ast.Name):
-            if node.id in KNOWN_NAMES:
-                return KNOWN_NAMES[node.id]
-            found = self.find(module, node.id)
-            if found is not None and found[1] in found[0].classes:
-                return Type(self.class_of(*found).name)
-            if found is not None and found[1] in found[0].assigned:
-                return self.type_of(found[0], found[0].assigned[found[1]])
-        raise module.place(node).error(
-            f"{ast.unparse(node)} is no type of kernel text; take int, float, bool, a "
-            "class of numbers and lists, list[...] or tuple[...]"
-        )
+        return found
+
+    def _type_of_parts(self, module: Module, node: ast.Subscript) -> Type | None:
+        """Return the type of a list, a tuple or a function; None for anything else."""
+        name = ast.unparse(node.value)
+        if name == "Callable":
+            return self._function_type(module, node.slice)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        if name in LISTS and len(parts) == 1:
+            return list_of(self.type_of(module, parts[0]))
+        if name == "tuple":
+            return Type("tuple", tuple(self.type_of(module, part) for part in parts))
+        return None
+
+    def _type_named(self, module: Module, name: str) -> Type | None:
+        """Return the type that *name* of *module* stands for: a number, a class, or
+        what the name is assigned; None for anything else.
+        """
+        if name in KNOWN_NAMES:
+            return KNOWN_NAMES[name]
+        found = self.find(module, name)
+        if found is None:
+            return None
+        owner, original = found
+        if original in owner.classes:
+            return Type(self.class_of(owner, original).name)
+        if original in owner.assigned:
+            return self.type_of(owner, owner.assigned[original])
+        return None
 
     def _function_type(self, module: Module, node: ast.expr) -> Type:
         """Return the type ``Callable[node]``."""

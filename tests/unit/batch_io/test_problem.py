@@ -10,7 +10,6 @@ from ioopt import options
 from ioopt.compiled import library
 from ioopt.errors import BackendMissingError, InstanceError, UsageError
 from ioopt.problems.batch_io import Machine
-from ioopt.solvers.batch_io import run
 
 
 def batch(**changes: Any) -> dict[str, Any]:
@@ -151,9 +150,9 @@ def test_compiled_code_that_is_not_there_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(library, "loaded", lambda: None)
-    monkeypatch.setattr(run, "why_plain", lambda: "no C compiler worked")
+    monkeypatch.setattr(library, "why_plain", lambda: "no C compiler worked")
     assert ioopt.solve("two-writers", "fill").violations == ()
-    with pytest.raises(BackendMissingError, match="engine=compiled: no C compiler"):
+    with pytest.raises(BackendMissingError, match="compiled kernels: no C compiler"):
         ioopt.solve("two-writers", "fill", settings={"engine": "compiled"})
 
 
