@@ -93,10 +93,10 @@ class Plain:
         """Return *count* records as a list of objects."""
         whole: list[Sequence[int | float]] = []
         for name, column in _columns(kind, columns).items():
-            if isinstance(column, Iterable):
-                values = [*column]
-            else:
-                values = [column] * count
+            if isinstance(column, (int, float)):
+                whole.append([column] * count)
+                continue
+            values = column if isinstance(column, (list, tuple)) else [*column]
             if len(values) != count:
                 raise ValueError(f"{kind.__name__}.{name}: not {count} values")
             whole.append(values)
@@ -245,6 +245,8 @@ class Machine:
 
 def _listed(values: Iterable[NumberT]) -> list[NumberT]:
     """Return *values* as a list, the numbers of a numpy array as Python's."""
+    if isinstance(values, list):
+        return values.copy()
     if isinstance(values, np.ndarray):
         listed: list[NumberT] = values.ravel().tolist()
         return listed
@@ -377,13 +379,12 @@ def struct_of(kind: Any) -> Any:
 
 def _columns(kind: type, given: Mapping[str, Column]) -> dict[str, Column]:
     """Return the values of each field of a record, 0 for a field that is missing."""
-    known = fields_of(kind)
-    if unknown := set(given) - set(known):
-        raise TypeError(f"{kind.__name__} has no field {min(unknown)}")
-    columns: dict[str, Column] = {}
-    for name, field in known.items():
-        assert isinstance(field, NumberField), f"{kind.__name__} is no record"
-        columns[name] = given.get(name, field.zero)
+    zeros = _zeros(kind)
+    assert len(zeros) == len(fields_of(kind)), f"{kind.__name__} is no record"
+    columns = {**zeros, **given}
+    if len(columns) > len(zeros):
+        unknown = min(set(given) - set(zeros))
+        raise TypeError(f"{kind.__name__} has no field {unknown}")
     return columns
 
 
@@ -393,8 +394,8 @@ def _with_zeros(kind: type, given: Mapping[str, object]) -> dict[str, object]:
 
 
 @cache
-def _zeros(kind: type) -> Mapping[str, object]:
-    """Return 0 for each number of a table."""
+def _zeros(kind: type) -> Mapping[str, int | float]:
+    """Return 0 for each number of a record or a table."""
     return {
         name: field.zero
         for name, field in fields_of(kind).items()
