@@ -178,7 +178,7 @@ def new_matrix(
         room=_zeros(levels, make),
         running=_zeros(room, make),
         order=_zeros(room, make),
-        queue=make.ints(range(total)),
+        queue=make.ints(np.arange(total)),
         moved=_zeros(room, make),
         gone=_zeros(room, make),
         ascending=make.ints(range(levels)),
