@@ -108,6 +108,8 @@ class Plain:
                 values = [column] * count
             elif isinstance(column, np.ndarray):
                 values = column.tolist()
+            elif isinstance(column, (list, tuple)):
+                values = column
             else:
                 values = [*column]
             if len(values) != count:
@@ -277,6 +279,8 @@ def _name_in_c(text: Callable[..., object]) -> str:
 
 def _listed(values: Iterable[NumberT]) -> list[NumberT]:
     """Return *values* as a list, the numbers of a numpy array as Python's."""
+    if isinstance(values, list):
+        return values.copy()
     if isinstance(values, np.ndarray):
         listed: list[NumberT] = values.ravel().tolist()
         return listed
@@ -427,8 +431,8 @@ def _with_zeros(kind: type, given: Mapping[str, object]) -> dict[str, object]:
 
 
 @cache
-def _zeros(kind: type) -> Mapping[str, object]:
-    """Return 0 for each number of a table."""
+def _zeros(kind: type) -> Mapping[str, int | float]:
+    """Return 0 for each number of a record or a table."""
     return {
         name: field.zero
         for name, field in fields_of(kind).items()

@@ -139,7 +139,7 @@ class Service(NamedTuple):
     ``need`` is None if these are the run times of the jobs at their file nodes.
     """
 
-    attained: Sequence[float] | float
+    attained: Sequence[float]
     need: Sequence[float] | None = None
 
 
@@ -169,7 +169,7 @@ def new_matrix(
         levels=levels,
         words=words,
         every=every,
-        jobs=_jobs_of(gangs, rules, make, service or Service(zero)),
+        jobs=_jobs_of(gangs, rules, make, service or Service([zero] * total)),
         files=sets_of([gang.files for gang in gangs], nodes, make),
         columns=_zeros(total * words, make),
         homes=_zeros(levels * words, make),
@@ -178,7 +178,7 @@ def new_matrix(
         room=_zeros(levels, make),
         running=_zeros(room, make),
         order=_zeros(room, make),
-        queue=make.ints(range(total)),
+        queue=make.ints(np.arange(total)),
         moved=_zeros(room, make),
         gone=_zeros(room, make),
         ascending=make.ints(range(levels)),
@@ -264,4 +264,4 @@ def _zeros(count: int, make: Maker) -> list[int]:
     """Return *count* zeros."""
     if make.compiled:
         return make.ints(np.zeros(count, np.int64))
-    return make.ints([0] * count)
+    return [0] * count  # made often, by live policies

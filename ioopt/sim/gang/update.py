@@ -161,29 +161,43 @@ def _begin(
 def _queue(state: State, rules: Rules) -> Sequence[Gang]:
     """Return the waiting jobs that may start, in order of precedence.
 
-    If ``rules.free_queue``, overdue jobs come first, then the heaviest. Other queues
-    stop at the first job that does not fit; they are cut after the jobs that together
-    fill the free slots.
+    If ``rules.free_queue``, overdue jobs come first, then the heaviest. A job with more
+    tasks than there are free slots in the whole matrix cannot start: it is left out if
+    others may pass it, and otherwise nothing behind it can start either.
     """
-    waiting = state.waiting
-    clock = state.clock
+    free = state.nodes * len(state.rows) - sum([job.size for job in state.jobs])
+    if rules.free_queue:
+        return _free_queue(state, rules, free)
+    guarded = rules.patience < UNLIMITED
+    fitting = 0
+    for job in state.waiting:
+        if job.size > free:
+            break
+        if not guarded:  # jobs that the guard refuses take no slots
+            free -= job.size
+        fitting += 1
+    return state.waiting[:fitting]
 
-    def order(job: Gang) -> tuple[bool, float]:
+
+def _free_queue(state: State, rules: Rules, free: int) -> Sequence[Gang]:
+    """Return the waiting jobs that may start in *free* slots, with the overdue ones
+    first and then the heaviest.
+    """
+    clock = state.clock
+    overdue = []
+    others = []
+    for job in state.waiting:
         if rules.age > 0 and clock.now - job.arrival > rules.age:
-            return False, 0
+            overdue.append(job)
+        elif job.size <= free:
+            others.append(job)
+    for k, job in enumerate(overdue):
+        if job.size > free:
+            return overdue[:k]
+
+    def weight(job: Gang) -> float:
         attained = clock.attained[job.key]
         need = clock.need[job.key]
-        return True, -weight_of(rules.weight, job.local, attained, need, clock.quantum)
+        return weight_of(rules.weight, job.local, attained, need, clock.quantum)
 
-    if rules.free_queue:
-        return sorted(waiting, key=order)
-    if not waiting or rules.patience < UNLIMITED:
-        return waiting  # jobs that the guard refuses take no slots
-    free = state.nodes * len(state.rows) - sum(job.size for job in state.jobs)
-    fitting = 0
-    for job in waiting:
-        free -= job.size
-        if free < 0:
-            break
-        fitting += 1
-    return waiting[:fitting]
+    return [*overdue, *sorted(others, key=weight, reverse=True)]

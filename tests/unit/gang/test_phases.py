@@ -4,10 +4,18 @@ from typing import Any
 
 import pytest
 from conftest import ENGINES
-from gang_tools import decision, workload
+from gang_tools import decision, random_workload, workload
 
 import ioopt
-from ioopt.decisions.gang.state import state_of, weights
+from ioopt.decisions.gang.state import (
+    GangPolicy,
+    Timing,
+    gangs_of,
+    state_of,
+    weights,
+)
+from ioopt.registry.policies import gang_policy
+from ioopt.sim.gang.simulate import GangSimulation
 
 HALF_DONE = {"remaining_fraction": 0.5, "attained_seconds": 50.0}
 
@@ -164,3 +172,40 @@ def test_an_overdue_job_stops_admission(age: float, last: float, engine: str) ->
     settings = {"age_seconds": age, "engine": engine}
     result = ioopt.solve(instance, "index-iogs", settings=settings)
     assert [job["start_seconds"] for job in (result.schedule or {})["jobs"]][4] == last
+
+
+class Live:
+    """A policy that is asked for each update, as by a scheduler."""
+
+    name = "live"
+    rules = None
+
+    def __init__(self, policy: GangPolicy) -> None:
+        self.update = policy.update
+
+
+@pytest.mark.parametrize(
+    ("solver", "chosen"),
+    [
+        ("gs", {}),
+        ("iogs", {}),
+        ("migrate-iogs", {}),
+        ("guarded-iogs", {"guard": 0.4, "patience": 3.0}),
+        ("index-iogs", {}),
+        ("index-iogs", {"age_seconds": 300.0}),
+        ("index-iogs", {"queue": "fcfs", "weight": "one"}),
+    ],
+)
+def test_asked_for_each_update_a_policy_decides_as_in_place(
+    solver: str, chosen: dict[str, object]
+) -> None:
+    """A live policy gets the queue without jobs that cannot start."""
+    policy = gang_policy(solver, chosen)
+    for seed in range(25):
+        problem = random_workload(seed, max_jobs=30)
+        gangs = gangs_of(problem)
+        timing = Timing.of(problem.machine)
+        asked, in_place = (
+            GangSimulation(gangs, timing, one).run() for one in (Live(policy), policy)
+        )
+        assert asked == in_place
