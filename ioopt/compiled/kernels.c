@@ -1,4 +1,4 @@
-/* text c937873d6a071fef1a7049084ab831e9c5c5708d5468ee65d6fff53949b3c9cf */
+/* text c7484ef73208fcd33066ec63403640568642105c2a5f067e2cc2cc337db75f0e */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -1363,14 +1363,17 @@ static inline int64_t replication_moves_carry(replication_world_World * w, int64
 static inline void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x);
 static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy);
 static inline int64_t replication_moves_free_slot(replication_world_World * w, int64_t i);
+static inline void replication_moves_keep_rate(replication_world_World * w, int64_t j, double rate);
 static inline int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f);
 static inline int64_t replication_moves_oldest_to_keep(replication_world_World * w, int64_t i);
+static inline void replication_moves_open_resources(replication_world_World * w, int64_t num_busy);
 static inline void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now);
 static inline void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now);
 static inline void replication_moves_share_out(replication_world_World * w, double now);
 static inline int64_t replication_moves_stage(replication_world_World * w, int64_t i, double now);
 static inline void replication_moves_start_save(replication_world_World * w, int64_t i, double now);
 static inline int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now);
+static inline int64_t replication_moves_tightest(replication_world_World * w, int64_t num_busy);
 static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
 static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
@@ -7521,81 +7524,32 @@ static inline void replication_moves_cross(replication_world_World * w, int64_t 
 }
 
 static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy) {
-  list_replication_world_Busy busy = {0};
   list_int64_t use = {0};
-  list_replication_world_Resource resources = {0};
-  int64_t x = 0;
-  replication_world_Resource * resource = 0;
-  int64_t j = 0;
   int64_t waiting = 0;
-  double share = 0;
   int64_t tight = 0;
+  double share = 0;
+  int64_t j = 0;
+  int64_t x = 0;
   int64_t crosses = 0;
-  busy = w->busy;
   use = w->use;
-  resources = w->resources;
-  for (int64_t t_1 = 0, end_t_1 = (num_busy * replication_moves_CROSSED); t_1 < end_t_1; t_1 += 1) {
-    x = t_1;
-    if ((AT(use, x) >= 0LL)) {
-      resource = (&AT(resources, AT(use, x)));
-      resource->left = resource->capacity;
-      resource->crossing = 0LL;
-    }
-  }
-  for (int64_t t_2 = 0, end_t_2 = num_busy; t_2 < end_t_2; t_2 += 1) {
-    j = t_2;
-    (&AT(busy, j))->rate = (-1.0);
-  }
-  for (int64_t t_3 = 0, end_t_3 = (num_busy * replication_moves_CROSSED); t_3 < end_t_3; t_3 += 1) {
-    x = t_3;
-    if ((AT(use, x) >= 0LL)) {
-      (&AT(resources, AT(use, x)))->crossing = ((&AT(resources, AT(use, x)))->crossing + 1LL);
-    }
-  }
+  replication_moves_open_resources(w, num_busy);
   waiting = num_busy;
   while ((waiting > 0LL)) {
+    tight = replication_moves_tightest(w, num_busy);
     share = INFINITY;
-    tight = (-1LL);
-    for (int64_t t_4 = 0, end_t_4 = num_busy; t_4 < end_t_4; t_4 += 1) {
-      j = t_4;
-      if (((&AT(busy, j))->rate >= 0.0)) {
-        continue;
-      }
-      for (int64_t t_5 = (j * replication_moves_CROSSED), end_t_5 = ((j + 1LL) * replication_moves_CROSSED); t_5 < end_t_5; t_5 += 1) {
-        x = t_5;
-        if ((AT(use, x) >= 0LL)) {
-          resource = (&AT(resources, AT(use, x)));
-          if ((resource->left < (share * resource->crossing))) {
-            share = ((double)resource->left / (double)resource->crossing);
-            tight = AT(use, x);
-          }
-        }
-      }
+    if ((tight >= 0LL)) {
+      share = ((double)(&AT(w->resources, tight))->left / (double)(&AT(w->resources, tight))->crossing);
     }
-    for (int64_t t_6 = 0, end_t_6 = num_busy; t_6 < end_t_6; t_6 += 1) {
-      j = t_6;
-      if (((&AT(busy, j))->rate >= 0.0)) {
+    for (int64_t t_1 = 0, end_t_1 = num_busy; t_1 < end_t_1; t_1 += 1) {
+      j = t_1;
+      if (((&AT(w->busy, j))->rate >= 0.0)) {
         continue;
       }
-      crosses = (tight < 0LL);
-      for (int64_t t_7 = (j * replication_moves_CROSSED), end_t_7 = ((j + 1LL) * replication_moves_CROSSED); t_7 < end_t_7; t_7 += 1) {
-        x = t_7;
-        if ((AT(use, x) == tight)) {
-          crosses = 1;
-        }
-      }
-      if (!(crosses)) {
-        continue;
-      }
-      (&AT(busy, j))->rate = share;
-      waiting = (waiting - 1LL);
-      for (int64_t t_8 = (j * replication_moves_CROSSED), end_t_8 = ((j + 1LL) * replication_moves_CROSSED); t_8 < end_t_8; t_8 += 1) {
-        x = t_8;
-        if ((AT(use, x) >= 0LL)) {
-          resource = (&AT(resources, AT(use, x)));
-          resource->crossing = (resource->crossing - 1LL);
-          resource->left = max_float(0.0, (resource->left - share));
-        }
+      x = (j * replication_moves_CROSSED);
+      crosses = (((AT(use, x) == tight)) || ((AT(use, (x + 1LL)) == tight)) || ((AT(use, (x + 2LL)) == tight)));
+      if ((crosses) || ((tight < 0LL))) {
+        replication_moves_keep_rate(w, j, share);
+        waiting = (waiting - 1LL);
       }
     }
   }
@@ -7613,6 +7567,20 @@ static inline int64_t replication_moves_free_slot(replication_world_World * w, i
     }
   }
   return (-1LL);
+}
+
+static inline void replication_moves_keep_rate(replication_world_World * w, int64_t j, double rate) {
+  int64_t x = 0;
+  replication_world_Resource * resource = 0;
+  (&AT(w->busy, j))->rate = rate;
+  for (int64_t t_1 = (j * replication_moves_CROSSED), end_t_1 = ((j + 1LL) * replication_moves_CROSSED); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    if ((AT(w->use, x) >= 0LL)) {
+      resource = (&AT(w->resources, AT(w->use, x)));
+      resource->crossing = (resource->crossing - 1LL);
+      resource->left = max_float(0.0, (resource->left - rate));
+    }
+  }
 }
 
 static inline int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f) {
@@ -7692,6 +7660,32 @@ static inline int64_t replication_moves_oldest_to_keep(replication_world_World *
     }
   }
   return best;
+}
+
+static inline void replication_moves_open_resources(replication_world_World * w, int64_t num_busy) {
+  list_int64_t use = {0};
+  int64_t x = 0;
+  replication_world_Resource * resource = 0;
+  int64_t j = 0;
+  use = w->use;
+  for (int64_t t_1 = 0, end_t_1 = (num_busy * replication_moves_CROSSED); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    if ((AT(use, x) >= 0LL)) {
+      resource = (&AT(w->resources, AT(use, x)));
+      resource->left = resource->capacity;
+      resource->crossing = 0LL;
+    }
+  }
+  for (int64_t t_2 = 0, end_t_2 = num_busy; t_2 < end_t_2; t_2 += 1) {
+    j = t_2;
+    (&AT(w->busy, j))->rate = (-1.0);
+  }
+  for (int64_t t_3 = 0, end_t_3 = (num_busy * replication_moves_CROSSED); t_3 < end_t_3; t_3 += 1) {
+    x = t_3;
+    if ((AT(use, x) >= 0LL)) {
+      (&AT(w->resources, AT(use, x)))->crossing = ((&AT(w->resources, AT(use, x)))->crossing + 1LL);
+    }
+  }
 }
 
 static inline void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now) {
@@ -7885,6 +7879,37 @@ static inline int64_t replication_moves_start_transfer(replication_world_World *
     }
   }
   return 0;
+}
+
+static inline int64_t replication_moves_tightest(replication_world_World * w, int64_t num_busy) {
+  list_int64_t use = {0};
+  list_replication_world_Resource resources = {0};
+  double share = 0;
+  int64_t tight = 0;
+  int64_t j = 0;
+  int64_t x = 0;
+  replication_world_Resource * resource = 0;
+  use = w->use;
+  resources = w->resources;
+  share = INFINITY;
+  tight = (-1LL);
+  for (int64_t t_1 = 0, end_t_1 = num_busy; t_1 < end_t_1; t_1 += 1) {
+    j = t_1;
+    if (((&AT(w->busy, j))->rate >= 0.0)) {
+      continue;
+    }
+    for (int64_t t_2 = (j * replication_moves_CROSSED), end_t_2 = ((j + 1LL) * replication_moves_CROSSED); t_2 < end_t_2; t_2 += 1) {
+      x = t_2;
+      if ((AT(use, x) >= 0LL)) {
+        resource = (&AT(resources, AT(use, x)));
+        if ((resource->left < (share * resource->crossing))) {
+          share = ((double)resource->left / (double)resource->crossing);
+          tight = AT(use, x);
+        }
+      }
+    }
+  }
+  return tight;
 }
 
 static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
@@ -8774,4 +8799,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "c937873d6a071fef1a7049084ab831e9c5c5708d5468ee65d6fff53949b3c9cf"; }
+EXPORTED const char *text_digest(void) { return "c7484ef73208fcd33066ec63403640568642105c2a5f067e2cc2cc337db75f0e"; }

@@ -24,48 +24,69 @@ def fill(w: World, num_busy: int) -> None:
     the resources ``w.use[3 * j : 3 * j + 3]``; -1 stands for none. A flow that crosses
     no resource gets the rate infinity.
     """
-    busy = w.busy
     use = w.use
-    resources = w.resources
+    open_resources(w, num_busy)
+    waiting = num_busy
+    while waiting > 0:
+        tight = tightest(w, num_busy)
+        share = float("inf")
+        if tight >= 0:
+            share = w.resources[tight].left / w.resources[tight].crossing
+        for j in range(num_busy):
+            if w.busy[j].rate >= 0.0:
+                continue
+            x = j * CROSSED
+            crosses = use[x] == tight or use[x + 1] == tight or use[x + 2] == tight
+            if crosses or tight < 0:
+                keep_rate(w, j, share)
+                waiting -= 1
+
+
+def open_resources(w: World, num_busy: int) -> None:
+    """Give the resources that busy flows cross their whole rate, and count the flows;
+    no flow has a rate yet.
+    """
+    use = w.use
     for x in range(num_busy * CROSSED):
         if use[x] >= 0:
-            resource = resources[use[x]]
+            resource = w.resources[use[x]]
             resource.left = resource.capacity
             resource.crossing = 0
     for j in range(num_busy):
-        busy[j].rate = -1.0
+        w.busy[j].rate = -1.0
     for x in range(num_busy * CROSSED):
         if use[x] >= 0:
-            resources[use[x]].crossing += 1
-    waiting = num_busy
-    while waiting > 0:
-        share = float("inf")
-        tight = -1
-        for j in range(num_busy):
-            if busy[j].rate >= 0.0:
-                continue
-            for x in range(j * CROSSED, (j + 1) * CROSSED):
-                if use[x] >= 0:
-                    resource = resources[use[x]]
-                    if resource.left < share * resource.crossing:
-                        share = resource.left / resource.crossing
-                        tight = use[x]
-        for j in range(num_busy):
-            if busy[j].rate >= 0.0:
-                continue
-            crosses = tight < 0
-            for x in range(j * CROSSED, (j + 1) * CROSSED):
-                if use[x] == tight:
-                    crosses = True
-            if not crosses:
-                continue
-            busy[j].rate = share
-            waiting -= 1
-            for x in range(j * CROSSED, (j + 1) * CROSSED):
-                if use[x] >= 0:
-                    resource = resources[use[x]]
-                    resource.crossing -= 1
-                    resource.left = max(0.0, resource.left - share)
+            w.resources[use[x]].crossing += 1
+
+
+def tightest(w: World, num_busy: int) -> int:
+    """Return the first resource with the least rate left for each flow without a rate;
+    -1 if no such flow crosses a resource.
+    """
+    use = w.use
+    resources = w.resources
+    share = float("inf")
+    tight = -1
+    for j in range(num_busy):
+        if w.busy[j].rate >= 0.0:
+            continue
+        for x in range(j * CROSSED, (j + 1) * CROSSED):
+            if use[x] >= 0:
+                resource = resources[use[x]]
+                if resource.left < share * resource.crossing:
+                    share = resource.left / resource.crossing
+                    tight = use[x]
+    return tight
+
+
+def keep_rate(w: World, j: int, rate: float) -> None:
+    """Give busy flow *j* its *rate*, which its resources lose."""
+    w.busy[j].rate = rate
+    for x in range(j * CROSSED, (j + 1) * CROSSED):
+        if w.use[x] >= 0:
+            resource = w.resources[w.use[x]]
+            resource.crossing -= 1
+            resource.left = max(0.0, resource.left - rate)
 
 
 def stage(w: World, i: int, now: float) -> bool:
