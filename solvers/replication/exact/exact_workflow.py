@@ -296,10 +296,7 @@ class _Run:
                 self.asked = True
                 self.fast = use_machine_code("queues", self.deadline, left)
                 tree.fast = self.fast
-            piece = LIMITS.compiled_piece if tree.fast else LIMITS.plain_piece
-            if not self.relaxed:
-                piece = min(piece, self.relax_after - self.replays)
-            ended = tree.run(max(0, min(piece, self.most - self.replays)))
+            ended = tree.run(self._next_replays(tree))
             self.replays = before + tree.visited
             queues = tree.best_queues()
             if queues is not None and tree.upper < self.upper:
@@ -317,6 +314,15 @@ class _Run:
             if self.replays >= self.most:
                 self.stop = StopReason.ITERATIONS
                 return False
+
+    def _next_replays(self, tree: QueueSearch) -> int:
+        """Return how many replays to make before the clock is read, or before CP-SAT
+        computes its bound.
+        """
+        piece = LIMITS.compiled_piece if tree.fast else LIMITS.plain_piece
+        if not self.relaxed:
+            piece = min(piece, self.relax_after - self.replays)
+        return max(0, min(piece, self.most - self.replays))
 
     def _close_enough(self, bound: float) -> bool:
         """Return whether the gap between *bound* and the best plan is at most the
