@@ -288,10 +288,7 @@ class _Run:
                 self.relax(LIMITS.relax_share)
                 if self.met:
                     return True
-            piece = min(LIMITS.piece, self.most - self.replays)
-            if not self.relaxed:
-                piece = min(piece, self.relax_after - self.replays)
-            ended = tree.run(max(0, piece))
+            ended = tree.run(self._next_replays())
             self.replays = before + tree.visited
             if tree.upper < self.upper:
                 queues = tree.best_queues()
@@ -309,6 +306,15 @@ class _Run:
             if self.replays >= self.most:
                 self.stop = StopReason.ITERATIONS
                 return False
+
+    def _next_replays(self) -> int:
+        """Return how many replays to make before the clock is read, or before CP-SAT
+        computes its bound.
+        """
+        piece = LIMITS.piece
+        if not self.relaxed:
+            piece = min(piece, self.relax_after - self.replays)
+        return max(0, min(piece, self.most - self.replays))
 
     def _close_enough(self, last: QueueSearch | None) -> bool:
         """Return whether the gap between the bound and the best plan is at most the

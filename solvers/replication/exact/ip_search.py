@@ -40,7 +40,7 @@ PROOF = {"symmetry_level": 2, "linearization_level": 2}
 
 With full linearisation a proof took 2.6 s, with level 1 it took 15 s and more.
 """
-FIRST = {**PROOF, "stop_after_first_solution": True}
+REFUTATION = {**PROOF, "stop_after_first_solution": True}
 """Parameters of CP-SAT for a proof that there is no solution."""
 SEARCH = {"symmetry_level": 0}
 """Parameters of CP-SAT for the search for a better plan.
@@ -246,7 +246,7 @@ class Search:
             most = cut.ask(share * mean)
             limits = BackendLimits.of(self.request, within.remaining())
             limits = replace(limits, gap=None)
-            answer = solve_by_cpsat(cut.program, limits, parameters=FIRST)
+            answer = solve_by_cpsat(cut.program, limits, parameters=REFUTATION)
             if answer.status is Status.INFEASIBLE:
                 least = min(self.load, cut.least_load(most + 1))
                 self.raise_bound(least, of_all_plans=True)
