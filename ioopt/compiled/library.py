@@ -8,10 +8,10 @@ import ctypes
 import os
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from ioopt.compiled.memory import Machine, Maker, Plain
-from ioopt.errors import BackendMissingError
+from ioopt.errors import BackendMissingError, UsageError
 
 SOURCE = Path(__file__).with_name("kernels.c")
 """The kernels in C, made from their text by ``scripts/tools/kernels.py``."""
@@ -35,8 +35,11 @@ def maker(most: int = 0, engine: Engine = "auto") -> Maker:
 
     *most* is the largest number that may occur. Above :data:`MOST` the kernels run as
     plain Python, where numbers have no limit. Raises BackendMissingError if *engine*
-    asks for compiled kernels and there are none.
+    asks for compiled kernels and there are none, UsageError if it is unknown.
     """
+    if engine not in get_args(Engine):
+        known = ", ".join(get_args(Engine))
+        raise UsageError(f"engine: {engine!r} is unknown; take one of {known}")
     library = None
     if engine != "python":
         library = loaded()
