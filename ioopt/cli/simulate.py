@@ -1,6 +1,8 @@
 """``ioopt simulate``: replay a plan on the timeline simulator."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,26 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import UsageError
-from ioopt.families import Kind
+from ioopt.families import Kind, SolverSpec
 from ioopt.formats.native import dump_json, read_json, reading, write_text
 from ioopt.formats.trace_events import timeline_csv, trace_events_json
 from ioopt.options import parse_settings
-from ioopt.problems.base import Json
-from ioopt.problems.replication import BatchOptions, ReplayOptions
+from ioopt.problems.base import LONGEST_SECONDS, Json
+from ioopt.problems.replication import (
+    MOST_NOISE,
+    BatchOptions,
+    ReplayOptions,
+    ReplicationPlan,
+)
 from ioopt.protocols import Metrics, Simulation
+from ioopt.sim.replication.noisy import (
+    DRAWS,
+    SPREAD,
+    Noise,
+    noise_of,
+    noisy_makespans,
+    spread_of,
+)
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
@@ -53,9 +68,28 @@ Examples:
     "sigma",
     type=float,
     metavar="SIGMA",
-    help="Multiply planned compute seconds by lognormal(0, SIGMA) noise.",
+    help="Multiply planned compute seconds by lognormal(0, SIGMA) noise. Transfers are "
+    "as planned.",
 )
-@click.option("--seed", type=int, default=0, help="Seed of the noise (default 0).")
+@click.option("--seed", type=int, default=0, help="Seed of that noise (default 0).")
+@click.option(
+    "--sharing-noise",
+    type=click.FloatRange(0, MOST_NOISE),
+    metavar="SIGMA",
+    help="Also replay with unfair sharing: weights lognormal(0, SIGMA) of transfers.",
+)
+@click.option(
+    "--latency",
+    type=click.FloatRange(0, LONGEST_SECONDS),
+    metavar="SECONDS",
+    help="Also replay with this time before the bytes of each transfer move.",
+)
+@click.option(
+    "--draws",
+    type=click.IntRange(1, 1_000_000),
+    metavar="N",
+    help=f"Number of these replays (default {DRAWS}).",
+)
 @click.option(
     "--actual",
     metavar="JSON",
@@ -82,6 +116,9 @@ def simulate(
     timeline: str | None,
     sigma: float | None,
     seed: int,
+    sharing_noise: float | None,
+    latency: float | None,
+    draws: int | None,
     actual: str | None,
     solver: str | None,
     prefetch: bool,
@@ -98,6 +135,9 @@ def simulate(
     asked = {
         "--link": link,
         "--actual-noise": sigma,
+        "--sharing-noise": sharing_noise,
+        "--latency": latency,
+        "--draws": draws,
         "--actual": actual,
         "--solver": solver,
         "--set": settings or None,
@@ -111,19 +151,33 @@ def simulate(
         )
     how: Json = {"link": link} if link else {}
     how |= _actual(problem, sigma, seed, actual)
+    noise = None
+    if (sharing_noise, latency, draws) != (None, None, None):
+        noise = noise_of(problem, sharing_noise, latency)
+    count = draws or DRAWS
     decided: Mapping[str, Any] = {}
     if result is not None:
-        replayed = _replayed(problem, kind, result, settings, how)
+        plan = _plan(kind, result, settings, how)
+        with reading(result):
+            replayed = replay(problem, plan, **how)
+            if noise is not None:
+                makespans = noisy_makespans(problem, plan, noise, count, **how)
     else:
-        from ioopt.sim.replication.dispatch import dispatch
-
+        decided = {"solver": solver}
+        run = partial(
+            _dispatched, problem, registry.solver(solver, kind), settings, prefetch, how
+        )
         with reading(file):
-            policy = registry.solver(solver, kind).make_policy(None)
-            beyond = parse_settings(ReplayOptions, settings, "simulate")
-            made, replayed = dispatch(
-                problem, policy, prefetch=prefetch, options=beyond, **how
-            )
-        decided = {"solver": solver, "plan": made.to_dict()}
+            made, replayed = run()
+            decided = {"solver": solver, "plan": made.to_dict()}
+            if noise is not None:
+                makespans = [
+                    run(noise, draw)[1].metrics["makespan_seconds"]
+                    for draw in range(1, count + 1)
+                ]
+    noisy: Json = {}
+    if noise is not None:
+        noisy = {"noisy": {**asdict(noise), "draws": count, **spread_of(makespans)}}
     document = {
         "format": "ioopt/simulation",
         "version": 1,
@@ -131,6 +185,7 @@ def simulate(
         "family": kind.family,
         "kind": kind.kind,
         "metrics": dict(replayed.metrics),
+        **noisy,
         "schedule": replayed.schedule,
         **decided,
     }
@@ -139,8 +194,33 @@ def simulate(
     if output is not None:
         write_text(output, dump_json(document))
     if output != "-":
-        text = dump_json(document) if form == "json" else _table(replayed.metrics)
+        text = dump_json(document) if form == "json" else _table(document)
         click.echo(text, nl=False)
+
+
+def _dispatched(
+    problem: Any,
+    solver: SolverSpec,
+    settings: Mapping[str, str],
+    prefetch: bool,
+    how: Json,
+    noise: Noise | None = None,
+    draw: int = 0,
+) -> tuple[ReplicationPlan, Simulation]:
+    """Run *problem* under the dispatcher *solver*; return the plan and its
+    simulation.
+    """
+    from ioopt.sim.replication.dispatch import dispatch
+
+    return dispatch(
+        problem,
+        solver.make_policy(None),
+        prefetch=prefetch,
+        options=parse_settings(ReplayOptions, settings, "simulate"),
+        noise=noise,
+        draw=draw,
+        **how,
+    )
 
 
 def _require_option(option: str, file: str, kind: Kind) -> None:
@@ -155,10 +235,8 @@ def _require_option(option: str, file: str, kind: Kind) -> None:
     )
 
 
-def _replayed(
-    problem: Any, kind: Kind, result: str, settings: Mapping[str, str], how: Json
-) -> Simulation:
-    """Replay the plan in the file *result*; *settings* switch on options that go beyond
+def _plan(kind: Kind, result: str, settings: Mapping[str, str], how: Json) -> Any:
+    """Return the plan in the file *result*; *settings* switch on options that go beyond
     the rules of replays.
     """
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
@@ -170,8 +248,7 @@ def _replayed(
     if settings:
         beyond = parse_settings(BatchOptions, settings, "simulate")
         plan = plan.model_copy(update=beyond.of_plan(settings))
-    with reading(result):
-        return replay(problem, plan, **how)
+    return plan
 
 
 def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) -> Json:
@@ -192,9 +269,17 @@ def _actual(problem: Any, sigma: float | None, seed: int, source: str | None) ->
     return {"actual": times}
 
 
-def _table(metrics: Metrics) -> str:
-    """Return the metrics as a table with one line for each metric."""
+def _table(document: Json) -> str:
+    """Return the metrics as a table with one line for each metric, and the spread of
+    noisy replays.
+    """
+    metrics: Metrics = document["metrics"]
     cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
+    noisy = document.get("noisy", {})
+    for name in SPREAD:
+        if name in noisy:
+            label = f"noisy makespan, {title(name)}"
+            cells.append((label, quantity("seconds", noisy[name])))
     return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 
 

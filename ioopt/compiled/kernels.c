@@ -1,4 +1,4 @@
-/* text c7484ef73208fcd33066ec63403640568642105c2a5f067e2cc2cc337db75f0e */
+/* text 9bfe33fd06c701a6e9480db37ea4934f2919fe5c8c8647decc6982b82569f0f9 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -143,7 +143,12 @@ static inline int64_t bit_count(int64_t a) {
 #define replication_kernel_PAUSED 4LL
 #define replication_kernel_REPLAY (-3LL)
 #define replication_kernel_STUCK 1LL
+#define replication_moves_BY_DRAW 4801LL
+#define replication_moves_BY_FILE 7919LL
+#define replication_moves_BY_RECEIVER 1543LL
+#define replication_moves_CLOSED (-1.0)
 #define replication_moves_CROSSED 3LL
+#define replication_moves_WEIGHTS 8191LL
 #define replication_world_CLOSED (-2LL)
 #define replication_world_FARTHEST_NEXT_USE 0LL
 #define replication_world_LRU 2LL
@@ -428,6 +433,7 @@ typedef struct {
   double rate;
   double since;
   double due;
+  double weight;
   int64_t row;
   int32_t file;
   int32_t source;
@@ -480,7 +486,7 @@ typedef struct {
 typedef struct {
   double capacity;
   double left;
-  int64_t crossing;
+  double crossing;
 } replication_world_Resource;
 
 typedef struct {
@@ -987,6 +993,8 @@ struct replication_world_World {
   int64_t clearing;
   int64_t carried;
   int64_t logging;
+  int64_t draw;
+  double latency;
   replication_world_Run * run;
   list_replication_world_File files;
   list_replication_world_Node nodes;
@@ -1009,6 +1017,7 @@ struct replication_world_World {
   list_replication_world_Busy busy;
   list_int64_t use;
   list_replication_world_Victim victims;
+  list_double weights;
 };
 
 struct search_anneal_kernel_Data {
@@ -1242,7 +1251,6 @@ static inline double exact_queue_bound_earliest(replication_world_World * w, exa
 static inline double exact_queue_bound_filled(exact_queue_bound_Path * path, int64_t used, double first, double work);
 static inline int64_t exact_queue_bound_in_use(replication_world_World * w, int64_t i);
 static inline int64_t exact_queue_bound_is_made_on(exact_queue_bound_Path * path, int64_t k, int64_t i);
-static inline double exact_queue_bound_left_of(replication_world_World * w, int64_t y, double now);
 static inline double exact_queue_bound_longest_path(replication_world_World * w, exact_queue_bound_Path * path);
 static inline double exact_queue_bound_node_opens(replication_world_World * w, exact_queue_bound_Path * path, int64_t i);
 static inline int64_t exact_queue_bound_nowhere(replication_world_World * w, int64_t f);
@@ -1359,6 +1367,7 @@ static inline int64_t replication_kernel_start_task(replication_world_World * w,
 static inline void replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end);
 static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now);
 static inline int64_t replication_moves_bring(replication_world_World * w, int64_t i, int64_t y, int64_t e, int64_t kept, double now, int64_t ahead);
+static inline double replication_moves_bytes_of(replication_world_World * w, int64_t y, double now);
 static inline int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now);
 static inline void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x);
 static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy);
@@ -1374,6 +1383,7 @@ static inline int64_t replication_moves_stage(replication_world_World * w, int64
 static inline void replication_moves_start_save(replication_world_World * w, int64_t i, double now);
 static inline int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now);
 static inline int64_t replication_moves_tightest(replication_world_World * w, int64_t num_busy);
+static inline double replication_moves_weight_of(replication_world_World * w, int64_t f, int64_t target);
 static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
 static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
@@ -4348,7 +4358,7 @@ static inline double exact_queue_bound_arrival(replication_world_World * w, exac
     return ((&AT(path->tasks, maker))->end + hop);
   }
   if (((&AT(w->cells, ((i * w->num_files) + f)))->has == 2LL)) {
-    left = exact_queue_bound_left_of(w, i, now);
+    left = replication_moves_bytes_of(w, i, now);
     return (now + (left * path->near));
   }
   if ((file->copies > 0LL)) {
@@ -4359,7 +4369,7 @@ static inline double exact_queue_bound_arrival(replication_world_World * w, exac
     for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
       j = t_1;
       if (((&AT(w->flows, j))->file == f)) {
-        flight = min_float(flight, exact_queue_bound_left_of(w, j, now));
+        flight = min_float(flight, replication_moves_bytes_of(w, j, now));
       }
     }
     return (now + ((flight + file->size) * path->near));
@@ -4498,7 +4508,7 @@ static inline double exact_queue_bound_earliest(replication_world_World * w, exa
     }
   }
   if (((missing > 0LL)) && (first) && (((&AT(w->flows, i))->file >= 0LL))) {
-    missing = (missing + exact_queue_bound_left_of(w, i, now));
+    missing = (missing + replication_moves_bytes_of(w, i, now));
   }
   start = max_float(start, (begun + (missing * path->near)));
   return max_float(start, exact_queue_bound_cores_free(w, k, i));
@@ -4541,12 +4551,6 @@ static inline int64_t exact_queue_bound_is_made_on(exact_queue_bound_Path * path
   }
   task = (&AT(path->tasks, k));
   return (((task->state != exact_queue_bound_ENDED_TASK)) && (((task->on == (-1LL))) || ((task->on == i))));
-}
-
-static inline double exact_queue_bound_left_of(replication_world_World * w, int64_t y, double now) {
-  replication_world_Flow * flow = 0;
-  flow = (&AT(w->flows, y));
-  return max_float(0.0, (flow->left - (flow->rate * (now - flow->since))));
 }
 
 static inline double exact_queue_bound_longest_path(replication_world_World * w, exact_queue_bound_Path * path) {
@@ -4636,10 +4640,10 @@ static inline double exact_queue_bound_owe_bytes(replication_world_World * w, ex
     }
     if (((y < w->num_nodes)) && ((flow->source < 0LL))) {
       double t_3 = (&AT(path->files, flow->file))->owed;
-      double t_4 = (t_3 + exact_queue_bound_left_of(w, y, now));
+      double t_4 = (t_3 + replication_moves_bytes_of(w, y, now));
       (&AT(path->files, flow->file))->owed = t_4;
     } else if (((y >= w->num_nodes)) && ((&AT(w->files, flow->file))->keep)) {
-      saves = (saves + exact_queue_bound_left_of(w, y, now));
+      saves = (saves + replication_moves_bytes_of(w, y, now));
     }
   }
   return saves;
@@ -7039,20 +7043,22 @@ static inline void replication_kernel_finish_task(replication_world_World * w, i
 
 static inline int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon) {
   double owed = 0;
+  int64_t y = 0;
   replication_world_Flow * flow = 0;
   int64_t f = 0;
   if (!(w->shared)) {
     return 0;
   }
   owed = (double)(w->run->owed);
-  for (int64_t t_1 = 0; t_1 < w->flows.length; t_1 += 1) {
-    flow = &AT(w->flows, t_1);
+  for (int64_t t_1 = 0, end_t_1 = w->flows.length; t_1 < end_t_1; t_1 += 1) {
+    y = t_1;
+    flow = (&AT(w->flows, y));
     f = flow->file;
     if ((f < 0LL)) {
       continue;
     }
     if (((flow->source < 0LL)) || (((flow->target < 0LL)) && (((&AT(w->files, f))->keep > 0LL)))) {
-      owed = (owed + max_float(0.0, (flow->left - (flow->rate * (now - flow->since)))));
+      owed = (owed + replication_moves_bytes_of(w, y, now));
     }
   }
   return ((now + ((double)owed / (double)(&AT(w->resources, (w->num_nodes + w->num_storages)))->capacity)) > horizon);
@@ -7394,6 +7400,13 @@ static inline void replication_moves_arrive(replication_world_World * w, int64_t
   run = w->run;
   flow = (&AT(w->flows, y));
   f = flow->file;
+  if (((flow->rate < 0.0)) && (((&AT(w->files, f))->size > 0LL))) {
+    flow->rate = 0.0;
+    flow->since = now;
+    flow->due = INFINITY;
+    run->changed = 1LL;
+    return;
+  }
   i = flow->target;
   file = (&AT(w->files, f));
   if ((flow->source >= 0LL)) {
@@ -7472,6 +7485,15 @@ static inline int64_t replication_moves_bring(replication_world_World * w, int64
   return 0;
 }
 
+static inline double replication_moves_bytes_of(replication_world_World * w, int64_t y, double now) {
+  replication_world_Flow * flow = 0;
+  flow = (&AT(w->flows, y));
+  if ((flow->rate < 0.0)) {
+    return flow->left;
+  }
+  return max_float(0.0, (flow->left - (flow->rate * (now - flow->since))));
+}
+
 static inline int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now) {
   replication_world_Node * node = 0;
   int64_t number = 0;
@@ -7548,7 +7570,7 @@ static inline void replication_moves_fill(replication_world_World * w, int64_t n
       x = (j * replication_moves_CROSSED);
       crosses = (((AT(use, x) == tight)) || ((AT(use, (x + 1LL)) == tight)) || ((AT(use, (x + 2LL)) == tight)));
       if ((crosses) || ((tight < 0LL))) {
-        replication_moves_keep_rate(w, j, share);
+        replication_moves_keep_rate(w, j, (share * (&AT(w->flows, (&AT(w->busy, j))->flow))->weight));
         waiting = (waiting - 1LL);
       }
     }
@@ -7570,14 +7592,16 @@ static inline int64_t replication_moves_free_slot(replication_world_World * w, i
 }
 
 static inline void replication_moves_keep_rate(replication_world_World * w, int64_t j, double rate) {
+  double weight = 0;
   int64_t x = 0;
   replication_world_Resource * resource = 0;
   (&AT(w->busy, j))->rate = rate;
+  weight = (&AT(w->flows, (&AT(w->busy, j))->flow))->weight;
   for (int64_t t_1 = (j * replication_moves_CROSSED), end_t_1 = ((j + 1LL) * replication_moves_CROSSED); t_1 < end_t_1; t_1 += 1) {
     x = t_1;
     if ((AT(w->use, x) >= 0LL)) {
       resource = (&AT(w->resources, AT(w->use, x)));
-      resource->crossing = (resource->crossing - 1LL);
+      resource->crossing = (resource->crossing - weight);
       resource->left = max_float(0.0, (resource->left - rate));
     }
   }
@@ -7598,7 +7622,7 @@ static inline int64_t replication_moves_least_loaded(replication_world_World * w
   use = w->use;
   for (int64_t t_1 = 0; t_1 < resources.length; t_1 += 1) {
     resource = &AT(resources, t_1);
-    resource->crossing = 0LL;
+    resource->crossing = 0.0;
   }
   for (int64_t t_2 = 0; t_2 < w->flows.length; t_2 += 1) {
     flow = &AT(w->flows, t_2);
@@ -7667,23 +7691,27 @@ static inline void replication_moves_open_resources(replication_world_World * w,
   int64_t x = 0;
   replication_world_Resource * resource = 0;
   int64_t j = 0;
+  replication_world_Busy * busy = 0;
+  double weight = 0;
   use = w->use;
   for (int64_t t_1 = 0, end_t_1 = (num_busy * replication_moves_CROSSED); t_1 < end_t_1; t_1 += 1) {
     x = t_1;
     if ((AT(use, x) >= 0LL)) {
       resource = (&AT(w->resources, AT(use, x)));
       resource->left = resource->capacity;
-      resource->crossing = 0LL;
+      resource->crossing = 0.0;
     }
   }
   for (int64_t t_2 = 0, end_t_2 = num_busy; t_2 < end_t_2; t_2 += 1) {
     j = t_2;
-    (&AT(w->busy, j))->rate = (-1.0);
-  }
-  for (int64_t t_3 = 0, end_t_3 = (num_busy * replication_moves_CROSSED); t_3 < end_t_3; t_3 += 1) {
-    x = t_3;
-    if ((AT(use, x) >= 0LL)) {
-      (&AT(w->resources, AT(use, x)))->crossing = ((&AT(w->resources, AT(use, x)))->crossing + 1LL);
+    busy = (&AT(w->busy, j));
+    busy->rate = (-1.0);
+    weight = (&AT(w->flows, busy->flow))->weight;
+    for (int64_t t_3 = (j * replication_moves_CROSSED), end_t_3 = ((j + 1LL) * replication_moves_CROSSED); t_3 < end_t_3; t_3 += 1) {
+      x = t_3;
+      if ((AT(use, x) >= 0LL)) {
+        (&AT(w->resources, AT(use, x)))->crossing = ((&AT(w->resources, AT(use, x)))->crossing + weight);
+      }
     }
   }
 }
@@ -7723,10 +7751,17 @@ static inline void replication_moves_set_off(replication_world_World * w, int64_
   flow->source = FIT32(source);
   flow->target = FIT32(target);
   flow->left = (double)(size);
-  flow->rate = 0.0;
   flow->since = now;
-  flow->due = ((size == 0LL) ? now : INFINITY);
-  run->changed = 1LL;
+  double t_1 = replication_moves_weight_of(w, f, target);
+  flow->weight = t_1;
+  if ((w->latency > 0.0)) {
+    flow->rate = replication_moves_CLOSED;
+    flow->due = (now + w->latency);
+  } else {
+    flow->rate = 0.0;
+    flow->due = ((size == 0LL) ? now : INFINITY);
+    run->changed = 1LL;
+  }
   n = run->transfers;
   if ((w->logging) && ((n < w->transfers.length))) {
     transfer = (&AT(w->transfers, n));
@@ -7749,7 +7784,7 @@ static inline void replication_moves_share_out(replication_world_World * w, doub
   for (int64_t t_1 = 0, end_t_1 = w->flows.length; t_1 < end_t_1; t_1 += 1) {
     y = t_1;
     flow = (&AT(w->flows, y));
-    if (((flow->file < 0LL)) || (((&AT(w->files, flow->file))->size == 0LL))) {
+    if (((flow->file < 0LL)) || ((flow->rate < 0.0)) || (((&AT(w->files, flow->file))->size == 0LL))) {
       continue;
     }
     replication_moves_cross(w, flow->file, flow->source, flow->target, (replication_moves_CROSSED * count));
@@ -7910,6 +7945,20 @@ static inline int64_t replication_moves_tightest(replication_world_World * w, in
     }
   }
   return tight;
+}
+
+static inline double replication_moves_weight_of(replication_world_World * w, int64_t f, int64_t target) {
+  int64_t receiver = 0;
+  int64_t selected = 0;
+  if ((w->draw == 0LL)) {
+    return 1.0;
+  }
+  receiver = target;
+  if ((target < 0LL)) {
+    receiver = w->num_nodes;
+  }
+  selected = (((replication_moves_BY_FILE * f) + (replication_moves_BY_RECEIVER * receiver)) + (replication_moves_BY_DRAW * w->draw));
+  return AT(w->weights, mod_int(selected, replication_moves_WEIGHTS));
 }
 
 static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
@@ -8799,4 +8848,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "c7484ef73208fcd33066ec63403640568642105c2a5f067e2cc2cc337db75f0e"; }
+EXPORTED const char *text_digest(void) { return "9bfe33fd06c701a6e9480db37ea4934f2919fe5c8c8647decc6982b82569f0f9"; }

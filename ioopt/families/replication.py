@@ -62,7 +62,16 @@ class Replication(Kind):
     )
     follows = True
     replay_options = frozenset(
-        {"--link", "--actual", "--actual-noise", "--solver", "--set"}
+        {
+            "--link",
+            "--actual",
+            "--actual-noise",
+            "--sharing-noise",
+            "--latency",
+            "--draws",
+            "--solver",
+            "--set",
+        }
     )
     exports = frozenset({"lp", "mps", "wfformat"})
     renamed = _RENAMED

@@ -74,17 +74,25 @@ DispatchRow = Annotated[
 """
 
 
-class Network(base.Record):
+MOST_NOISE = 10.0
+"""Largest standard deviation of the logarithm of a factor or a weight."""
+
+
+class Network(base.Lean):
     """Rates of the remote link and of the network interface of a node.
 
     ``remote_link`` (rule 11) is ``shared`` if all remote transfers share one link, as
     in the testbed of the paper. It is ``per-node`` if every node has a private link of
-    the same rate, as in equation 11 as printed.
+    the same rate, as in equation 11 as printed. ``latency_seconds`` and
+    ``sharing_noise`` matter only for noisy replays (rules N1 to N3).
     """
 
+    LATER = frozenset({"latency_seconds", "sharing_noise"})
     remote_bytes_per_second: base.BytesPerSecond
     replica_bytes_per_second: base.BytesPerSecond
     remote_link: LinkModel = "shared"
+    latency_seconds: base.Seconds = 0.0
+    sharing_noise: Annotated[float, Field(ge=0, le=MOST_NOISE)] = 0.0
 
 
 class Storage(base.Record):

@@ -6,7 +6,7 @@ The checker agrees as well.
 
 import pytest
 from conftest import needs_kernels
-from workflow_timeline import CASES, disagreement
+from workflow_timeline import CASES, disagreement, noisy_disagreement
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,11 @@ def test_random_cases_agree_with_the_exact_simulator(
     assert [text for text, _, _ in counts if text is not None] == []
     assert sum(evictions for _, evictions, _ in counts) > last
     assert kind == "batch" or sum(saves for *_, saves in counts) > last
+
+
+@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("last", [40, pytest.param(300, marks=pytest.mark.slow)])
+def test_noisy_replays_agree_with_the_exact_simulator(kind: str, last: int) -> None:
+    """Latency and unfair sharing, alone and together."""
+    wrong = [noisy_disagreement(seed, kind) for seed in range(1, last + 1)]
+    assert [text for text in wrong if text is not None] == []

@@ -8,7 +8,7 @@ lists. It stores no value that can be computed again.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -84,7 +84,11 @@ class Run:
         actual: dict[str, float] | None = None,
         options: dict[str, Any] | None = None,
         rounds: Sequence[dict[str, Any]] = (),
+        latency: float = 0.0,
+        weight: Callable[[int, int], float] = lambda file, receiver: 1.0,
     ) -> None:
+        self.latency = number(latency)
+        self.weight = weight
         self.size = {row["id"]: row["bytes"] for row in instance["files"]}
         self.index = {name: k for k, name in enumerate(self.size)}
         self.storage = {row["id"]: row.get("storage") for row in instance["files"]}
@@ -435,20 +439,33 @@ class Run:
         storage = self.storage[move.file]
         return [("nic", node), link, *([("disk", storage)] if storage else [])]
 
+    def is_open(self, move: Move) -> bool:
+        """Return whether the bytes of *move* may move: its latency is over."""
+        return self.now >= move.start + self.latency
+
+    def weight_of(self, move: Move) -> Fraction:
+        """Return the weight of *move* in the sharing of rates."""
+        names = [node.name for node in self.nodes]
+        receiver = len(names) if move.target is None else names.index(move.target)
+        return Fraction(self.weight(self.index[move.file], receiver))
+
     def rates(self) -> dict[int, Fraction]:
-        flows = {id(m): self.resources(m) for m in self.moving() if m.left > 0}
+        open_moves = [m for m in self.moving() if m.left > 0 and self.is_open(m)]
+        flows = {id(m): self.resources(m) for m in open_moves}
+        weight = {id(m): self.weight_of(m) for m in open_moves}
         room = {r: self.capacity(r) for used in flows.values() for r in used}
         found: dict[int, Fraction] = {}
         while len(found) < len(flows):
             count = {
-                r: sum(r in flows[j] for j in flows if j not in found) for r in room
+                r: sum(weight[j] for j in flows if j not in found and r in flows[j])
+                for r in room
             }
             share = min(room[r] / n for r, n in count.items() if n)
             tight = {r for r, n in count.items() if n and room[r] / n == share}
             for j in [j for j in flows if j not in found and tight & set(flows[j])]:
-                found[j] = share
+                found[j] = share * weight[j]
                 for r in flows[j]:
-                    room[r] -= share
+                    room[r] -= found[j]
         return found
 
     def length(self, entry: Entry) -> Fraction:
@@ -472,7 +489,7 @@ class Run:
                     if task is entry:
                         node.busy[c], node.idle_since[c] = None, self.now
         for move in self.moving():
-            if move.left > 0:
+            if move.left > 0 or not self.is_open(move):
                 continue
             move.end, ended = self.now, True
             for node in self.nodes:
@@ -532,7 +549,12 @@ class Run:
                 self.settle()
                 continue
             rates = self.rates()
-            times = [m.left / rates[id(m)] for m in self.moving()]
+            times = []
+            for m in self.moving():
+                if self.is_open(m):
+                    times.append(m.left / rates[id(m)])
+                else:
+                    times.append(m.start + self.latency - self.now)
             times += [
                 e.begun + self.length(e) - self.now
                 for node in self.nodes
@@ -542,7 +564,7 @@ class Run:
             times += [t.release - self.now for t in self.tasks if t.release > self.now]
             step = min(times)
             for move in self.moving():
-                move.left -= step * rates[id(move)]
+                move.left -= step * rates.get(id(move), 0)
             self.now += step
             self.round = 0
             self.completions()
@@ -801,6 +823,65 @@ def disagreement(
         if least > makespan * (1 + 1e-9) + 1e-9:
             wrong = f"bound {least} above {makespan}"
     return wrong, len(run.gone), sum(m.target is None for m in run.moves)
+
+
+def noisy_disagreement(seed: int, kind: str, engine: str = "auto") -> str | None:
+    """Compare three noisy replays of case *seed* with this simulator (rules N1, N2).
+
+    Return the first difference (None: there is none).
+    """
+    import math
+
+    import numpy as np
+
+    import ioopt
+    from ioopt.problems.replication import ReplicationPlan
+    from ioopt.sim.replication.build import Noise
+    from ioopt.sim.replication.noisy import noisy_makespans
+
+    case = CASES[kind](seed)
+    if "order" not in case:
+        return None
+    rng = random.Random(f"noise {seed}")
+    latency = rng.choice([0.0, 0.01, 0.5])
+    sigma = rng.choice([0.0, 0.1, 0.3])
+    instance = case["instance"]
+    instance["network"]["remote_link"] = case["link"]
+    barriers = case.get("barriers", False)
+    options = case.get("options", {})
+    plan = ReplicationPlan.model_validate(
+        {
+            "order": case["order"],
+            "eviction": case["eviction"],
+            "moves": "replay",
+            "rounds": case["rounds"] or None if barriers else None,
+            "barriers": barriers,
+            **options,
+        }
+    )
+    problem = ioopt.load(instance)
+    found = noisy_makespans(problem, plan, Noise(latency, sigma), 3, engine=engine)
+    normal = np.random.default_rng(8191).standard_normal(8191)
+    for draw, seconds in enumerate(found, 1):
+
+        def weight(file: int, receiver: int, draw: int = draw) -> float:
+            place = (7919 * file + 1543 * receiver + 4801 * draw) % 8191
+            return math.exp(sigma * normal[place])
+
+        run = Run(
+            instance,
+            case["link"],
+            case["eviction"],
+            case["order"],
+            options=options,
+            rounds=case["rounds"] if barriers else (),
+            latency=latency,
+            weight=weight,
+        )
+        wanted = float(run.run())
+        if abs(seconds - wanted) > 1e-6 * max(1.0, wanted):
+            return f"seed {seed}, draw {draw}: {seconds}, exactly {wanted}"
+    return None
 
 
 def _other_events(run: Run, last: Fraction, found: Any) -> str | None:

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 
+import numpy as np
+
+from ioopt.arrays import Floats
 from ioopt.compiled.library import Engine, maker
 from ioopt.compiled.memory import Maker
 from ioopt.errors import UsageError
@@ -19,6 +22,7 @@ from ioopt.problems.replication import (
     ReplayOptions,
     ReplicationProblem,
 )
+from ioopt.sim.replication.moves import WEIGHTS
 from ioopt.sim.replication.world import (
     FARTHEST_NEXT_USE,
     LRU,
@@ -72,6 +76,23 @@ class Queues:
     options: ReplayOptions = RULES
 
 
+@dataclass(frozen=True)
+class Noise:
+    """Latency and unfair sharing of noisy replays (rules N1, N2).
+
+    Bytes move ``latency_seconds`` after the start of a transfer. ``sharing_noise`` is
+    the standard deviation of the logarithm of a flow's weight.
+    """
+
+    latency_seconds: float = 0.0
+    sharing_noise: float = 0.0
+
+    def weights(self) -> Floats:
+        """Return the weights from which each draw selects."""
+        normal = np.random.default_rng(WEIGHTS).standard_normal(WEIGHTS)
+        return np.exp(self.sharing_noise * normal)
+
+
 def maker_for(problem: ReplicationProblem, engine: Engine = "auto") -> Maker:
     """Return the maker of the records of *problem*: compiled, if its numbers surely fit
     into 64 bits.
@@ -89,13 +110,15 @@ def build_world(
     copy_entries: Sequence[int] = (),
     actual: Mapping[str, float] | None = None,
     room: int = 0,
+    noise: Noise | None = None,
 ) -> World:
     """Return the records of a replay of *plan*; the kernel sets their state.
 
     *link* overrides the link model of *problem*. *copy_entries* are the files of the
     plan's copy entries. *actual* gives compute seconds at speed 1 that replace the
     planned ones, keyed by task id (workflow rule 10). The log has room for *room*
-    transfers and as many evictions; if it is 0, nothing is logged.
+    transfers and as many evictions; if it is 0, nothing is logged. With *noise*,
+    transfers have its latency, and set ``draw`` for a replay under unfair sharing.
     """
     nodes = problem.nodes
     listed = list(chain.from_iterable(plan.queues))
@@ -165,7 +188,10 @@ def build_world(
         busy=make.records(Busy, flows),
         use=make.ints([0] * (3 * flows)),
         victims=make.records(Victim, len(problem.files)),
+        weights=make.floats([1.0] if noise is None else noise.weights()),
     )
+    if noise is not None:
+        world.latency = noise.latency_seconds
     return world
 
 

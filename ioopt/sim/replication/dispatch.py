@@ -30,6 +30,7 @@ from ioopt.problems.replication import (
 from ioopt.protocols import Simulation
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.build import (
+    Noise,
     Queues,
     build_world,
     maker_for,
@@ -50,12 +51,15 @@ def dispatch(
     options: ReplayOptions = RULES,
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
+    noise: Noise | None = None,
+    draw: int = 0,
 ) -> tuple[ReplicationPlan, Simulation]:
     """Run *problem* under *dispatcher*; return the resulting plan and its simulation.
 
     The plan has the queues and the record of the dispatcher's answers. *actual* gives
     compute seconds that differ from the planned ones, keyed by task id; the dispatcher
-    sees only the planned ones. *options* go beyond the rules. Raises
+    sees only the planned ones. *options* go beyond the rules. Transfers have the
+    latency of *noise* and the weights of its draw number *draw* (0: all 1). Raises
     UnsolvableInstanceError for a task that fits no node, SimulationError for a pair
     (task, node) that is not allowed and for ready tasks that the dispatcher never
     assigns, UsageError for invalid *actual* times, and OutOfTime if *deadline* passes
@@ -65,7 +69,14 @@ def dispatch(
     require_actual(problem, actual)
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
-        run = _Run(problem, (link, eviction, prefetch, options, actual), room, engine)
+        run = _Run(
+            problem,
+            (link, eviction, prefetch, options, actual),
+            room,
+            engine,
+            noise,
+            draw,
+        )
         makespan, code = run.to_the_end(dispatcher, deadline)
         if code != kernel.LOG_FULL:
             break
@@ -141,6 +152,8 @@ class _Run(DispatchView):
         options: tuple[Any, ...],
         room: int,
         engine: Engine = "auto",
+        noise: Noise | None = None,
+        draw: int = 0,
     ) -> None:
         link, eviction, self.prefetch, self.options, actual = options
         self.problem = problem
@@ -151,7 +164,8 @@ class _Run(DispatchView):
         make = maker_for(problem, engine)
         # One place for each node; the entry of a task that is assigned goes there.
         places = Queues([[0]] * len(problem.nodes), eviction, options=self.options)
-        self.world = build_world(problem, places, make, link, (), actual, room)
+        self.world = build_world(problem, places, make, link, (), actual, room, noise)
+        self.world.draw = draw
         self.step = make.function(kernel.begin_or_advance)
         self.record: list[tuple[float, int, int, int]] = []
         self.order: list[list[int]] = [[] for _ in problem.nodes]

@@ -18,6 +18,7 @@ from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
 from ioopt.sim.replication.disk import NO_PLACE, evict, make_room, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
+    bytes_of,
     share_out,
     stage,
     start_save,
@@ -266,12 +267,13 @@ def hopeless(w: World, now: float, horizon: float) -> bool:
     if not w.shared:
         return False
     owed = float(w.run.owed)
-    for flow in w.flows:
+    for y in range(len(w.flows)):
+        flow = w.flows[y]
         f = flow.file
         if f < 0:
             continue
         if flow.source < 0 or (flow.target < 0 and w.files[f].keep > 0):
-            owed += max(0.0, flow.left - flow.rate * (now - flow.since))
+            owed += bytes_of(w, y, now)
     return now + owed / w.resources[w.num_nodes + w.num_storages].capacity > horizon
 
 

@@ -13,14 +13,23 @@ FASTER = 1e-9
 """Relative difference below which rates count as equal."""
 CROSSED = 3
 """Largest number of resources that a transfer crosses."""
+CLOSED = -1.0
+"""Rate of a flow whose bytes do not move yet, because of the latency."""
+WEIGHTS = 8191
+"""Number of different weights; a prime number."""
+BY_FILE = 7919
+BY_RECEIVER = 1543
+BY_DRAW = 4801
+"""Factors with which a file, a receiver and a draw select a weight (rule N2)."""
 
 
 def fill(w: World, num_busy: int) -> None:
     """Write the max-min fair rate of every busy flow into ``w.busy`` (Bertsekas and
     Gallager, Section 6.5.2).
 
-    The rates of all flows grow together until a resource is full. The flows that cross
-    it keep their rate, and the others grow on. Flow number *j* of ``w.busy`` crosses
+    The rates of all flows grow together, in proportion to their weights, until a
+    resource is full. The flows that cross it keep their rate, and the others grow on.
+    Flow number *j* of ``w.busy`` crosses
     the resources ``w.use[3 * j : 3 * j + 3]``; -1 stands for none. A flow that crosses
     no resource gets the rate infinity.
     """
@@ -38,30 +47,32 @@ def fill(w: World, num_busy: int) -> None:
             x = j * CROSSED
             crosses = use[x] == tight or use[x + 1] == tight or use[x + 2] == tight
             if crosses or tight < 0:
-                keep_rate(w, j, share)
+                keep_rate(w, j, share * w.flows[w.busy[j].flow].weight)
                 waiting -= 1
 
 
 def open_resources(w: World, num_busy: int) -> None:
-    """Give the resources that busy flows cross their whole rate, and count the flows;
-    no flow has a rate yet.
+    """Give the resources that busy flows cross their whole rate, and add up the weights
+    of these flows; no flow has a rate yet.
     """
     use = w.use
     for x in range(num_busy * CROSSED):
         if use[x] >= 0:
             resource = w.resources[use[x]]
             resource.left = resource.capacity
-            resource.crossing = 0
+            resource.crossing = 0.0
     for j in range(num_busy):
-        w.busy[j].rate = -1.0
-    for x in range(num_busy * CROSSED):
-        if use[x] >= 0:
-            w.resources[use[x]].crossing += 1
+        busy = w.busy[j]
+        busy.rate = -1.0
+        weight = w.flows[busy.flow].weight
+        for x in range(j * CROSSED, (j + 1) * CROSSED):
+            if use[x] >= 0:
+                w.resources[use[x]].crossing += weight
 
 
 def tightest(w: World, num_busy: int) -> int:
-    """Return the first resource with the least rate left for each flow without a rate;
-    -1 if no such flow crosses a resource.
+    """Return the first resource with the least rate left for each weight of the flows
+    without a rate; -1 if no such flow crosses a resource.
     """
     use = w.use
     resources = w.resources
@@ -82,10 +93,11 @@ def tightest(w: World, num_busy: int) -> int:
 def keep_rate(w: World, j: int, rate: float) -> None:
     """Give busy flow *j* its *rate*, which its resources lose."""
     w.busy[j].rate = rate
+    weight = w.flows[w.busy[j].flow].weight
     for x in range(j * CROSSED, (j + 1) * CROSSED):
         if w.use[x] >= 0:
             resource = w.resources[w.use[x]]
-            resource.crossing -= 1
+            resource.crossing -= weight
             resource.left = max(0.0, resource.left - rate)
 
 
@@ -132,10 +144,15 @@ def set_off(w: World, y: int, f: int, source: int, target: int, now: float) -> N
     flow.source = source
     flow.target = target
     flow.left = size
-    flow.rate = 0.0
     flow.since = now
-    flow.due = now if size == 0 else float("inf")
-    run.changed = 1
+    flow.weight = weight_of(w, f, target)
+    if w.latency > 0.0:
+        flow.rate = CLOSED
+        flow.due = now + w.latency
+    else:
+        flow.rate = 0.0
+        flow.due = now if size == 0 else float("inf")
+        run.changed = 1
     n = run.transfers
     if w.logging and n < len(w.transfers):
         transfer = w.transfers[n]
@@ -145,6 +162,19 @@ def set_off(w: World, y: int, f: int, source: int, target: int, now: float) -> N
         transfer.start = now
     flow.row = n
     run.transfers = n + 1
+
+
+def weight_of(w: World, f: int, target: int) -> float:
+    """Return the weight of a flow that brings file *f* to node *target*, or to the
+    remote storage if that is -1 (rule N2).
+    """
+    if w.draw == 0:
+        return 1.0
+    receiver = target
+    if target < 0:
+        receiver = w.num_nodes
+    selected = BY_FILE * f + BY_RECEIVER * receiver + BY_DRAW * w.draw
+    return w.weights[selected % WEIGHTS]
 
 
 def start_transfer(w: World, i: int, now: float) -> bool:
@@ -277,7 +307,7 @@ def least_loaded(w: World, i: int, f: int) -> int:
     resources = w.resources
     use = w.use
     for resource in resources:
-        resource.crossing = 0
+        resource.crossing = 0.0
     for flow in w.flows:
         if flow.file >= 0 and w.files[flow.file].size > 0:
             cross(w, flow.file, flow.source, flow.target, 0)
@@ -353,7 +383,7 @@ def share_out(w: World, now: float) -> None:
     count = 0
     for y in range(len(w.flows)):
         flow = w.flows[y]
-        if flow.file < 0 or w.files[flow.file].size == 0:
+        if flow.file < 0 or flow.rate < 0.0 or w.files[flow.file].size == 0:
             continue
         cross(w, flow.file, flow.source, flow.target, CROSSED * count)
         w.busy[count].flow = y
@@ -390,13 +420,29 @@ def cross(w: World, f: int, source: int, target: int, x: int) -> None:
     use[x + 2] = w.num_nodes + storage if storage >= 0 else -1
 
 
+def bytes_of(w: World, y: int, now: float) -> float:
+    """Return the bytes that the transfer on flow *y* still has to move."""
+    flow = w.flows[y]
+    if flow.rate < 0.0:
+        return flow.left
+    return max(0.0, flow.left - flow.rate * (now - flow.since))
+
+
 def arrive(w: World, y: int, now: float) -> None:
     """End the transfer on flow *y*: its file is now complete on the receiving node or
     on the remote storage.
+
+    If the latency of the transfer is over, its bytes begin to move instead.
     """
     run = w.run
     flow = w.flows[y]
     f = flow.file
+    if flow.rate < 0.0 and w.files[f].size > 0:
+        flow.rate = 0.0
+        flow.since = now
+        flow.due = float("inf")
+        run.changed = 1
+        return
     i = flow.target
     file = w.files[f]
     if flow.source >= 0:

@@ -103,6 +103,18 @@ class Entries:
             entries._require_end(problem)
         return entries
 
+    def as_queues(self, plan: ReplicationPlan) -> Queues:
+        """Return the queues and how *plan*, whose entries these are, replays them."""
+        return Queues(
+            self.queues,
+            plan.eviction,
+            self.rounds,
+            self.drops,
+            self.clear,
+            self.carried,
+            plan,
+        )
+
     def _require_end(self, problem: ReplicationProblem) -> None:
         """Require that no entry waits for itself, through the order of queues or
         through files (workflow rule 10).
@@ -355,15 +367,7 @@ def simulate(
     make = maker_for(problem, engine)
     until = _until(problem, deadline, make)
     parsed = Entries.of(problem, plan)
-    queues = Queues(
-        parsed.queues,
-        plan.eviction,
-        parsed.rounds,
-        parsed.drops,
-        parsed.clear,
-        parsed.carried,
-        plan,
-    )
+    queues = parsed.as_queues(plan)
     run = make.function(kernel.begin_or_advance)
     room = max(64, 2 * sum(map(len, problem.inputs)))
     instants = INSTANTS if until else 1 << 60
@@ -380,7 +384,7 @@ def simulate(
             break
         room *= 4
     if code == kernel.STUCK:
-        raise _stuck(problem, world, parsed, plan.carry_out)
+        raise stuck(problem, world, parsed, plan.carry_out)
     entries = parsed.names, parsed.owner, parsed.copy_files
     return report(problem, link, world, entries, makespan, actual)
 
@@ -430,7 +434,7 @@ def _too_long(problem: ReplicationProblem) -> OutOfTime:
     )
 
 
-def _stuck(
+def stuck(
     problem: ReplicationProblem, world: World, parsed: Entries, carried: bool
 ) -> SimulationError:
     """Return the error for a replay that got stuck; it names the first node that

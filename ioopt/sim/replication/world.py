@@ -188,14 +188,16 @@ class Flow:
     """A flow carries one transfer at a time: ``file`` from ``source`` to ``target``.
 
     ``left`` bytes were left at the time ``since``; since then they move at ``rate``.
-    ``due``: the end. ``row``: the number of the transfer. ``file`` is -1 if the flow is
-    idle.
+    ``due``: the end. ``rate`` is -1 during the latency: then ``due`` is the time from
+    which bytes move. ``weight``: its weight in the sharing of rates (rule N2). ``row``:
+    the number of the transfer. ``file`` is -1 if the flow is idle.
     """
 
     left: float
     rate: float
     since: float
     due: float
+    weight: float
     row: int
     file: Int32
     source: Int32
@@ -215,12 +217,13 @@ class Resource:
     """What transfers cross: the interfaces of nodes, the storages, the shared link, the
     private links; in this order.
 
-    ``left`` and ``crossing`` are scratch: the rate that is left, and a number of flows.
+    ``left`` and ``crossing`` are scratch: the rate that is left, and the weights of the
+    flows that cross it.
     """
 
     capacity: float
     left: float
-    crossing: int
+    crossing: float
 
 
 @dataclass(slots=True)
@@ -311,6 +314,10 @@ class World:
     ``clearing``: 1 if places say how much room to make; ``carried``: 1 if moves are
     carried out.
 
+    Latency and unfair sharing (rules N1, N2): bytes move ``latency`` seconds after the
+    start of a transfer. ``draw``: the number of the draw of weights, 0 if all flows
+    have the weight 1. ``weights``: the weights of which each draw takes others.
+
     ``logging``: 1 if transfers, evictions and times of entries are logged, in the order
     of their starts. ``use``: scratch, three resources for each busy flow.
     """
@@ -330,6 +337,8 @@ class World:
     clearing: int
     carried: int
     logging: int
+    draw: int
+    latency: float
     run: Run
     files: list[File]
     nodes: list[Node]
@@ -352,6 +361,7 @@ class World:
     busy: list[Busy]
     use: list[int]
     victims: list[Victim]
+    weights: list[float]
 
 
 OPEN = -1

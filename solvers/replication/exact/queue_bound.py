@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from ioopt.compiled.memory import Int32
 from ioopt.sim.replication.disk import NO_PLACE, is_open, queue_end
+from ioopt.sim.replication.moves import bytes_of
 from ioopt.sim.replication.world import World
 
 LOOSE = 0
@@ -179,7 +180,7 @@ def earliest(w: World, path: Path, k: int, i: int) -> float:
         if not (coming or here or NO_PLACE < reader < p):
             missing += w.files[f].size
     if missing > 0 and first and w.flows[i].file >= 0:
-        missing += left_of(w, i, now)
+        missing += bytes_of(w, i, now)
     start = max(start, begun + missing * path.near)
     return max(start, cores_free(w, k, i))
 
@@ -200,12 +201,6 @@ def nowhere(w: World, f: int) -> bool:
     return file.copies == 0 and file.flying == 0 and file.saved == 2
 
 
-def left_of(w: World, y: int, now: float) -> float:
-    """Return the bytes that transfer *y* still has to move at time *now*."""
-    flow = w.flows[y]
-    return max(0.0, flow.left - flow.rate * (now - flow.since))
-
-
 def arrival(w: World, path: Path, f: int, i: int) -> float:
     """Return the earliest time at which file *f* can be complete on node *i*."""
     now = w.run.now
@@ -217,7 +212,7 @@ def arrival(w: World, path: Path, f: int, i: int) -> float:
             hop = file.size * path.near
         return path.tasks[maker].end + hop
     if w.cells[i * w.num_files + f].has == 2:
-        left = left_of(w, i, now)
+        left = bytes_of(w, i, now)
         return now + left * path.near
     if file.copies > 0:
         return now + file.size * path.near
@@ -225,7 +220,7 @@ def arrival(w: World, path: Path, f: int, i: int) -> float:
         flight = float("inf")
         for j in range(w.num_nodes):
             if w.flows[j].file == f:
-                flight = min(flight, left_of(w, j, now))
+                flight = min(flight, bytes_of(w, j, now))
         return now + (flight + file.size) * path.near
     if file.saved == 2:
         return now + path.files[f].far
@@ -393,7 +388,7 @@ def owe_bytes(w: World, path: Path) -> float:
         if flow.file < 0:
             continue
         if y < w.num_nodes and flow.source < 0:
-            path.files[flow.file].owed += left_of(w, y, now)
+            path.files[flow.file].owed += bytes_of(w, y, now)
         elif y >= w.num_nodes and w.files[flow.file].keep:
-            saves += left_of(w, y, now)
+            saves += bytes_of(w, y, now)
     return saves
