@@ -18,6 +18,7 @@ from bench import speed, sweeps  # noqa: E402
 MODULES = {
     "bounds": "bench.bounds",
     "copy-entries": "bench.copy_entries",
+    "foretold": "bench.foretold",
     "relaxation": "bench.relaxation",
     "snakemake": "bench.on_snakemake",
     "workflow-online": "bench.online",

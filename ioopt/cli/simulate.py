@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,25 +19,23 @@ from ioopt.formats.trace_events import timeline_csv, trace_events_json
 from ioopt.options import parse_settings
 from ioopt.problems.base import LONGEST_SECONDS, Json
 from ioopt.problems.replication import (
+    DRAWS,
     MOST_NOISE,
     BatchOptions,
     ReplayOptions,
     ReplicationPlan,
 )
 from ioopt.protocols import Metrics, Simulation
-from ioopt.sim.replication.noisy import (
-    DRAWS,
-    SPREAD,
-    Noise,
-    noise_of,
-    noisy_makespans,
-    spread_of,
-)
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
 from ioopt.units import is_number, quantity, title
 
+if TYPE_CHECKING:
+    from ioopt.sim.replication.build import Noise
+
+NOISE_KEYS = ("latency_seconds", "sharing_noise", "draws")
+"""What noisy replays were asked for, beside what came of them."""
 DISPATCHERS = ("fifo", "locality", "ready-min-min", "rolling")
 EPILOG = """\b
 Examples:
@@ -130,6 +128,9 @@ def simulate(
 
     Of a replication plan, only `plan.order` and `plan.eviction` are needed.
     """
+    # --help loads no simulator.
+    from ioopt.sim.replication import noisy
+
     problem = load(file)
     kind = registry.kind_of_problem(problem)
     asked = {
@@ -153,7 +154,7 @@ def simulate(
     how |= _actual(problem, sigma, seed, actual)
     noise = None
     if (sharing_noise, latency, draws) != (None, None, None):
-        noise = noise_of(problem, sharing_noise, latency)
+        noise = noisy.noise_of(problem, sharing_noise, latency)
     count = draws or DRAWS
     decided: Mapping[str, Any] = {}
     if result is not None:
@@ -161,7 +162,7 @@ def simulate(
         with reading(result):
             replayed = replay(problem, plan, **how)
             if noise is not None:
-                makespans = noisy_makespans(problem, plan, noise, count, **how)
+                makespans = noisy.noisy_makespans(problem, plan, noise, count, **how)
     else:
         decided = {"solver": solver}
         run = partial(
@@ -175,9 +176,10 @@ def simulate(
                     run(noise, draw)[1].metrics["makespan_seconds"]
                     for draw in range(1, count + 1)
                 ]
-    noisy: Json = {}
+    spread: Json = {}
     if noise is not None:
-        noisy = {"noisy": {**asdict(noise), "draws": count, **spread_of(makespans)}}
+        found = noisy.spread_of(makespans)
+        spread = {"noisy": {**asdict(noise), "draws": count, **found}}
     document = {
         "format": "ioopt/simulation",
         "version": 1,
@@ -185,7 +187,7 @@ def simulate(
         "family": kind.family,
         "kind": kind.kind,
         "metrics": dict(replayed.metrics),
-        **noisy,
+        **spread,
         "schedule": replayed.schedule,
         **decided,
     }
@@ -204,7 +206,7 @@ def _dispatched(
     settings: Mapping[str, str],
     prefetch: bool,
     how: Json,
-    noise: Noise | None = None,
+    noise: "Noise | None" = None,
     draw: int = 0,
 ) -> tuple[ReplicationPlan, Simulation]:
     """Run *problem* under the dispatcher *solver*; return the plan and its
@@ -275,11 +277,9 @@ def _table(document: Json) -> str:
     """
     metrics: Metrics = document["metrics"]
     cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
-    noisy = document.get("noisy", {})
-    for name in SPREAD:
-        if name in noisy:
-            label = f"noisy makespan, {title(name)}"
-            cells.append((label, quantity("seconds", noisy[name])))
+    for name, value in document.get("noisy", {}).items():
+        if name not in NOISE_KEYS:
+            cells.append((f"noisy makespan, {name}", quantity("seconds", value)))
     return render(("metric", "value"), cells, width=terminal_width(), wrap=1)
 
 

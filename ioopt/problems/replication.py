@@ -76,6 +76,8 @@ DispatchRow = Annotated[
 
 MOST_NOISE = 10.0
 """Largest standard deviation of the logarithm of a factor or a weight."""
+DRAWS = 40
+"""Number of noisy replays if the user says none."""
 
 
 class Network(base.Lean):
@@ -84,7 +86,7 @@ class Network(base.Lean):
     ``remote_link`` (rule 11) is ``shared`` if all remote transfers share one link, as
     in the testbed of the paper. It is ``per-node`` if every node has a private link of
     the same rate, as in equation 11 as printed. ``latency_seconds`` and
-    ``sharing_noise`` matter only for noisy replays (rules N1 to N3).
+    ``sharing_noise`` matter only for noisy replays (timeline rules 9 to 11).
     """
 
     LATER = frozenset({"latency_seconds", "sharing_noise"})

@@ -36,13 +36,6 @@ class Tree(NamedTuple):
         one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         return {**os.environ, **one, "PYTHONPATH": path}
 
-    def compile(self) -> None:
-        """Compile all kernels, so that no benchmark spends time on compiling."""
-        command = [self.python, "-m", "ioopt", "doctor", "--compile"]
-        subprocess.run(
-            command, cwd=self.folder, env=self.environment(), capture_output=True
-        )
-
 
 def trees() -> dict[str, Tree]:
     """Return the checkouts to compare, keyed by label: first the checkout that

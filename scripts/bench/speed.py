@@ -66,8 +66,6 @@ def main(group: str, quick: bool) -> None:
     """Print the table of one group of rows."""
     found = trees()
     with tempfile.TemporaryDirectory() as folder:
-        for tree in found.values():
-            tree.compile()
         rows = []
         for row in ROWS[group]:
             for one in each(row, quick):

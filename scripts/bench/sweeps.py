@@ -123,7 +123,6 @@ def swept(config: Path, label: str, tree: Tree) -> str:
     command += ["--workers", "2", "-q"]
     if store.exists():
         command.append("--resume")
-    tree.compile()
     subprocess.run(command, cwd=tree.folder, env=tree.environment())
     if not store.exists():
         raise SystemExit(f"{config.stem}: `ioopt sweep` made no store")

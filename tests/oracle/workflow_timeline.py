@@ -826,7 +826,8 @@ def disagreement(
 
 
 def noisy_disagreement(seed: int, kind: str, engine: str = "auto") -> str | None:
-    """Compare three noisy replays of case *seed* with this simulator (rules N1, N2).
+    """Compare three noisy replays of case *seed* with this simulator (timeline rules 9
+    and 10).
 
     Return the first difference (None: there is none).
     """

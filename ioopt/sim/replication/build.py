@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioopt.arrays import Floats
 from ioopt.compiled.library import Engine, maker
 from ioopt.compiled.memory import Maker
 from ioopt.errors import UsageError
@@ -48,6 +48,9 @@ from ioopt.sim.replication.world import (
     World,
 )
 
+if TYPE_CHECKING:
+    from ioopt.arrays import Floats
+
 UNLIMITED = 1 << 62
 POLICIES = {
     "farthest-next-use": FARTHEST_NEXT_USE,
@@ -78,7 +81,7 @@ class Queues:
 
 @dataclass(frozen=True)
 class Noise:
-    """Latency and unfair sharing of noisy replays (rules N1, N2).
+    """Latency and unfair sharing of noisy replays (timeline rules 9 and 10).
 
     Bytes move ``latency_seconds`` after the start of a transfer. ``sharing_noise`` is
     the standard deviation of the logarithm of a flow's weight.

@@ -20,7 +20,9 @@ WEIGHTS = 8191
 BY_FILE = 7919
 BY_RECEIVER = 1543
 BY_DRAW = 4801
-"""Factors with which a file, a receiver and a draw select a weight (rule N2)."""
+"""Factors with which a file, a receiver and a draw select a weight (timeline rule
+10).
+"""
 
 
 def fill(w: World, num_busy: int) -> None:
@@ -166,7 +168,7 @@ def set_off(w: World, y: int, f: int, source: int, target: int, now: float) -> N
 
 def weight_of(w: World, f: int, target: int) -> float:
     """Return the weight of a flow that brings file *f* to node *target*, or to the
-    remote storage if that is -1 (rule N2).
+    remote storage if that is -1 (timeline rule 10).
     """
     if w.draw == 0:
         return 1.0

@@ -1,4 +1,4 @@
-"""Replay a plan under latency and unfair sharing (rules N1 to N3).
+"""Replay a plan under latency and unfair sharing (timeline rules 9 to 11).
 
 The queues of the plan are replayed by the same rules; only the rates and the starts of
 bytes differ, so later decisions of the replay may differ too.
@@ -12,7 +12,12 @@ import numpy as np
 
 from ioopt.compiled.library import Engine
 from ioopt.errors import UsageError
-from ioopt.problems.replication import LinkModel, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    DRAWS,
+    LinkModel,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.build import (
     Noise,
@@ -21,9 +26,6 @@ from ioopt.sim.replication.build import (
     require_actual,
 )
 from ioopt.sim.replication.simulate import Entries, stuck
-
-DRAWS = 40
-"""Number of noisy replays if the user says none."""
 
 
 def noise_of(

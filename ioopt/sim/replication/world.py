@@ -189,8 +189,8 @@ class Flow:
 
     ``left`` bytes were left at the time ``since``; since then they move at ``rate``.
     ``due``: the end. ``rate`` is -1 during the latency: then ``due`` is the time from
-    which bytes move. ``weight``: its weight in the sharing of rates (rule N2). ``row``:
-    the number of the transfer. ``file`` is -1 if the flow is idle.
+    which bytes move. ``weight``: its weight in the sharing of rates (timeline rule 10).
+    ``row``: the number of the transfer. ``file`` is -1 if the flow is idle.
     """
 
     left: float
@@ -314,9 +314,9 @@ class World:
     ``clearing``: 1 if places say how much room to make; ``carried``: 1 if moves are
     carried out.
 
-    Latency and unfair sharing (rules N1, N2): bytes move ``latency`` seconds after the
-    start of a transfer. ``draw``: the number of the draw of weights, 0 if all flows
-    have the weight 1. ``weights``: the weights of which each draw takes others.
+    Latency and unfair sharing (timeline rules 9 and 10): bytes move ``latency`` seconds
+    after the start of a transfer. ``draw``: the number of the draw of weights, 0 if all
+    flows have the weight 1. ``weights``: the weights of which each draw takes others.
 
     ``logging``: 1 if transfers, evictions and times of entries are logged, in the order
     of their starts. ``use``: scratch, three resources for each busy flow.
