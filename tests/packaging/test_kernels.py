@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, needs_kernels
 
 sys.path.insert(0, str(ROOT / "scripts" / "tools"))
 
@@ -20,6 +20,7 @@ import kernels
 import ioopt
 from ioopt.compiled import library
 from ioopt.compiled.memory import Machine, Plain
+from ioopt.errors import BackendMissingError, UsageError
 from ioopt.models.replication.static import loads, reduce
 from ioopt.options import Deadline
 from ioopt.solvers.replication.search.anneal import anneal
@@ -61,6 +62,14 @@ def test_kernels_that_are_missing_damaged_or_of_another_version_are_not_used(
     assert isinstance(library.maker(), Plain)
 
 
+@needs_kernels
+@pytest.mark.usefixtures("fresh")
+def test_kernels_whose_text_is_missing_are_not_used(monkeypatch, tmp_path):
+    monkeypatch.setattr(library, "SOURCE", tmp_path / "kernels.c")
+    assert "cannot be loaded" in library.why_plain()
+    assert isinstance(library.maker(), Plain)
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not here")
 @pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(
@@ -90,6 +99,9 @@ def test_numbers_beyond_64_bits_are_left_to_plain_python():
     }
     data = reduce(ioopt.load(instance))
     assert isinstance(library.maker(sum(data.sizes)), Plain)
+    wanted = (UsageError, BackendMissingError)
+    with pytest.raises(wanted, match="more than 64 bits|compiled kernels"):
+        library.maker(sum(data.sizes), "compiled")
     moves, complete = anneal(data, True, 0, 1_000, Deadline(None))
     # One node fetches all for 120 s and computes 2 s: 122 s; apart, each waits for
     # copies or fetches of its own.

@@ -53,6 +53,13 @@ def test_an_illegal_pair_is_named(cores: int, dispatcher: Any, message: str) -> 
         dispatch(ioopt.load(instance(cores)), dispatcher, engine="python")
 
 
+def test_a_run_without_tasks_ends_at_once() -> None:
+    """Its records have no entry; compiled kernels would read beyond their list."""
+    plan, ran = dispatch(ioopt.load(document([{}, {}], {}, {}, 10, 40)), fifo)
+    assert plan.order == {"n0": (), "n1": ()}
+    assert ran.metrics["makespan_seconds"] == 0
+
+
 def test_a_dispatcher_sees_plans_and_what_has_arrived() -> None:
     """a computes 9 s instead of 2: at 1 s its planned end is 2, at later
     times never before now.
