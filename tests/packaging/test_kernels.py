@@ -100,7 +100,7 @@ def test_numbers_beyond_64_bits_are_left_to_plain_python():
     data = reduce(ioopt.load(instance))
     assert isinstance(library.maker(sum(data.sizes)), Plain)
     wanted = (UsageError, BackendMissingError)
-    with pytest.raises(wanted, match="more than 64 bits|compiled kernels"):
+    with pytest.raises(wanted, match=r"more than 64 bits|compiled kernels"):
         library.maker(sum(data.sizes), "compiled")
     moves, complete = anneal(data, True, 0, 1_000, Deadline(None))
     # One node fetches all for 120 s and computes 2 s: 122 s; apart, each waits for

@@ -19,8 +19,9 @@ comparisons, ``x if c else y``, calls of functions of the text, ``len``, ``min``
 The C gives the same numbers as Python as long as whole numbers stay within 64 bits, no
 index is negative or too large, and nothing is divided by 0: Python would raise an error
 there, C does not. Whole numbers above 2**53 are rounded to floats before they are
-compared with a float or divided by ``/``, where Python computes exactly. A list must not be assigned to a field, nor a record: in Python both
-names would mean the same object.
+compared with a float or divided by ``/``, where Python computes exactly. A list must
+not be assigned to a field, nor a record: in Python both names would mean the same
+object.
 """
 
 from __future__ import annotations
