@@ -3,6 +3,7 @@ knows the fields.
 """
 
 import ast
+import functools
 import os
 import re
 import shutil
@@ -20,9 +21,13 @@ import kernels
 import ioopt
 from ioopt.compiled import library
 from ioopt.compiled.memory import Machine, Plain
+from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import BackendMissingError, UsageError
 from ioopt.models.replication.static import loads, reduce
 from ioopt.options import Deadline
+from ioopt.problems.batch_io import BatchIoPlan
+from ioopt.solvers.batch_io.base_line import even_split
+from ioopt.solvers.batch_io.run import simulate
 from ioopt.solvers.replication.search.anneal import anneal
 
 
@@ -85,6 +90,22 @@ def test_kernels_of_another_text_are_not_used(monkeypatch, tmp_path, digest, why
     monkeypatch.setattr(library, "LIBRARY", built)
     assert why in library.why_plain()
     assert isinstance(library.maker(), Plain if why else Machine)
+
+
+@needs_kernels
+def test_a_wrapped_policy_is_not_taken_for_the_compiled_one():
+    calls = []
+
+    @functools.wraps(even_split)
+    def noted(view, rates):
+        calls.append(view.size)
+        even_split(view, rates)
+
+    assert library.maker().has(even_split) and not library.maker().has(noted)
+    problem = ioopt.load("small-8")
+    plan = BatchIoPlan(policy="base-line")
+    ran = [simulate(problem, plan, IoPolicy("even", g)) for g in (even_split, noted)]
+    assert calls and ran[0].metrics == ran[1].metrics
 
 
 def test_numbers_beyond_64_bits_are_left_to_plain_python():
