@@ -35,7 +35,8 @@ def maker(most: int = 0, engine: Engine = "auto") -> Maker:
 
     *most* is the largest number that may occur. Above :data:`MOST` the kernels run as
     plain Python, where numbers have no limit. Raises BackendMissingError if *engine*
-    asks for compiled kernels and there are none, UsageError if it is unknown.
+    asks for compiled kernels and there are none, UsageError if it is unknown or asks
+    for compiled kernels above :data:`MOST`.
     """
     if engine not in get_args(Engine):
         known = ", ".join(get_args(Engine))
@@ -45,6 +46,11 @@ def maker(most: int = 0, engine: Engine = "auto") -> Maker:
         library = loaded()
     if library is None and engine == "compiled":
         raise BackendMissingError(f"compiled kernels: {why_plain()}")
+    if most > MOST and engine == "compiled":
+        raise UsageError(
+            f"engine=compiled: numbers up to {most} may occur, which have more than 64 "
+            "bits; use engine=auto"
+        )
     if library is None or most > MOST:
         return Plain()
     return Machine(library)
@@ -72,9 +78,10 @@ def why_plain() -> str:
         library = ctypes.CDLL(str(LIBRARY))
         library.text_digest.restype = ctypes.c_char_p
         found = library.text_digest().decode()
+        wanted = _digest_of_source()
     except (OSError, AttributeError) as error:
         return f"the compiled kernels cannot be loaded ({error}); install ioopt again"
-    if found != _digest_of_source():
+    if found != wanted:
         return "the compiled kernels are of another version; install ioopt again"
     return ""
 

@@ -231,9 +231,14 @@ class Machine:
         return cast("ItemT", made)
 
     def has(self, text: Callable[..., object]) -> bool:
-        """Return whether *text* is a function of ioopt that was compiled."""
+        """Return whether *text* is a function of ioopt that was compiled.
+
+        What :func:`functools.wraps` made of one has its name, but is another function.
+        """
         ours = getattr(text, "__module__", "").startswith("ioopt.")
-        return ours and hasattr(self._library, _name_in_c(text))
+        if not ours or hasattr(text, "__wrapped__"):
+            return False
+        return hasattr(self._library, _name_in_c(text))
 
     def function(
         self, text: Callable[ParametersT, ResultT]

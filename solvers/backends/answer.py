@@ -60,6 +60,11 @@ class BackendLimits:
     log: str | None = None
     work: float | None = None
 
+    @property
+    def small_seed(self) -> int:
+        """Return the seed as backends take it: in 31 bits, also increased by 1."""
+        return self.seed % (2**31 - 1)
+
     @classmethod
     def of(cls, request: SolveRequest, seconds: float | None = None) -> BackendLimits:
         """Return the limits of a solver's *request*.

@@ -250,7 +250,7 @@ def _configure(
 ) -> None:
     """Set the parameters of a run from its *limits*, then those in *more*."""
     parameters.num_workers = limits.threads
-    parameters.random_seed = limits.seed
+    parameters.random_seed = limits.small_seed
     # run_interruptibly handles Ctrl-C, so that the caller learns of it.
     parameters.catch_sigint_signal = False
     if limits.seconds is not None:

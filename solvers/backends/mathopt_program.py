@@ -209,11 +209,11 @@ def _parameters(solver: str, limits: BackendLimits) -> SolveParameters:
     if solver == "HiGHS":
         # MathOpt does not pass the number of threads to HiGHS; its own options do.
         how.highs = highs_pb2.HighsOptionsProto(
-            int_options={"threads": limits.threads, "random_seed": limits.seed},
+            int_options={"threads": limits.threads, "random_seed": limits.small_seed},
             double_options={"mip_rel_gap": limits.gap or 0.0, "mip_abs_gap": 0.0},
         )
-    elif limits.seed:
-        how.random_seed = limits.seed
+    elif limits.small_seed:
+        how.random_seed = limits.small_seed
     return how
 
 

@@ -223,7 +223,7 @@ def _bound(text: str) -> float | None:
 
 def _cbc_options(limits: BackendLimits) -> list[str]:
     """Return the command-line options of CBC that apply *limits*."""
-    options = ["-timeMode", "elapsed", "-randomCbcSeed", str(limits.seed + 1)]
+    options = ["-timeMode", "elapsed", "-randomCbcSeed", str(limits.small_seed + 1)]
     if limits.seconds is not None:
         options += ["-sec", str(limits.seconds)]
     if limits.gap is not None:

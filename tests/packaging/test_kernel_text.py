@@ -200,6 +200,44 @@ def test_loops_calls_and_tuples_are_those_of_python(tmp_path):
         assert c.text_often(a) == python.often(a)
 
 
+SHADOWS = """
+LIMIT = 5
+MOST = 7
+
+
+def given(LIMIT: int) -> int:
+    return LIMIT + 1 - -LIMIT * 10 + MOST
+
+
+def assigned(a: int) -> int:
+    total = MOST
+    LIMIT = a * 2
+    for t_1 in range(LIMIT + 1):
+        total += t_1 * 2 - LIMIT
+    return total
+
+
+def turned(first: list[int], second: list[int]) -> int:
+    total = 0
+    for item in first:
+        first = second
+        total = total * 3 + item
+    return total
+"""
+
+
+@needs_compiler
+def test_variables_hide_constants_and_loops_keep_their_lists(tmp_path):
+    """A name that a function assigns is no constant of the module in any expression."""
+    text, c = made(tmp_path, SHADOWS, "given", "assigned", "turned")
+    for a in range(-3, 9):
+        assert c.text_given(a) == text.given(a)
+        assert c.text_assigned(a) == text.assigned(a)
+    make = Machine(c)
+    lists = make.ints([1, 2, 3]), make.ints([9])
+    assert make.function(text.turned)(*lists) == text.turned([1, 2, 3], [9]) == 18
+
+
 RECORDS = """
 from __future__ import annotations
 
@@ -609,6 +647,15 @@ def test_what_has_no_translation_is_refused_with_its_line(tmp_path, body, messag
             "@in_c(other)\ndef g(a: int) -> int:\n    return 1\n\n\n"
             "def f(a: int) -> int:\n    return g(a)\n",
             "other is no function of the text",
+        ),
+        (
+            "class A:\n    x: int\n\n\nclass B(A):\n    y: int\n\n\n"
+            "def f(b: B) -> int:\n    return b.y\n",
+            "B takes fields from another class",
+        ),
+        (
+            "def f(a: int) -> int:\n    return a + 9223372036854775808\n",
+            "9223372036854775808 has more than 64 bits",
         ),
     ],
 )

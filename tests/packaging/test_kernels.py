@@ -3,6 +3,7 @@ knows the fields.
 """
 
 import ast
+import functools
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, needs_kernels
 
 sys.path.insert(0, str(ROOT / "scripts" / "tools"))
 
@@ -20,8 +21,13 @@ import kernels
 import ioopt
 from ioopt.compiled import library
 from ioopt.compiled.memory import Machine, Plain
+from ioopt.decisions.batch_io import IoPolicy
+from ioopt.errors import BackendMissingError, UsageError
 from ioopt.models.replication.static import loads, reduce
 from ioopt.options import Deadline
+from ioopt.problems.batch_io import BatchIoPlan
+from ioopt.solvers.batch_io.base_line import even_split
+from ioopt.solvers.batch_io.run import simulate
 from ioopt.solvers.replication.search.anneal import anneal
 
 
@@ -61,6 +67,14 @@ def test_kernels_that_are_missing_damaged_or_of_another_version_are_not_used(
     assert isinstance(library.maker(), Plain)
 
 
+@needs_kernels
+@pytest.mark.usefixtures("fresh")
+def test_kernels_whose_text_is_missing_are_not_used(monkeypatch, tmp_path):
+    monkeypatch.setattr(library, "SOURCE", tmp_path / "kernels.c")
+    assert "cannot be loaded" in library.why_plain()
+    assert isinstance(library.maker(), Plain)
+
+
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not here")
 @pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize(
@@ -78,6 +92,22 @@ def test_kernels_of_another_text_are_not_used(monkeypatch, tmp_path, digest, why
     assert isinstance(library.maker(), Plain if why else Machine)
 
 
+@needs_kernels
+def test_a_wrapped_policy_is_not_taken_for_the_compiled_one():
+    calls = []
+
+    @functools.wraps(even_split)
+    def noted(view, rates):
+        calls.append(view.size)
+        even_split(view, rates)
+
+    assert library.maker().has(even_split) and not library.maker().has(noted)
+    problem = ioopt.load("small-8")
+    plan = BatchIoPlan(policy="base-line")
+    ran = [simulate(problem, plan, IoPolicy("even", g)) for g in (even_split, noted)]
+    assert calls and ran[0].metrics == ran[1].metrics
+
+
 def test_numbers_beyond_64_bits_are_left_to_plain_python():
     """Twelve files of 10^18 bytes on one disk are more than 2^63."""
     task = {"id": "t", "compute_seconds": 1, "inputs": [f"f{k}" for k in range(12)]}
@@ -90,6 +120,9 @@ def test_numbers_beyond_64_bits_are_left_to_plain_python():
     }
     data = reduce(ioopt.load(instance))
     assert isinstance(library.maker(sum(data.sizes)), Plain)
+    wanted = (UsageError, BackendMissingError)
+    with pytest.raises(wanted, match=r"more than 64 bits|compiled kernels"):
+        library.maker(sum(data.sizes), "compiled")
     moves, complete = anneal(data, True, 0, 1_000, Deadline(None))
     # One node fetches all for 120 s and computes 2 s: 122 s; apart, each waits for
     # copies or fetches of its own.

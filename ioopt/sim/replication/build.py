@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioopt.compiled.library import Engine, maker
+from ioopt.compiled.library import MOST, Engine, maker
 from ioopt.compiled.memory import Maker
 from ioopt.errors import UsageError
 from ioopt.problems.base import LONGEST_SECONDS
@@ -51,7 +52,6 @@ from ioopt.sim.replication.world import (
 if TYPE_CHECKING:
     from ioopt.arrays import Floats
 
-UNLIMITED = 1 << 62
 POLICIES = {
     "farthest-next-use": FARTHEST_NEXT_USE,
     "popularity": POPULARITY,
@@ -100,9 +100,15 @@ def maker_for(problem: ReplicationProblem, engine: Engine = "auto") -> Maker:
     """Return the maker of the records of *problem*: compiled, if its numbers surely fit
     into 64 bits.
     """
+    return maker(_most_bytes(problem), engine)
+
+
+def _most_bytes(problem: ReplicationProblem) -> int:
+    """Return a number above every number of bytes of a replay."""
     sizes = [file.bytes for file in problem.files]
     moved = sum(map(len, problem.inputs)) + sum(map(len, problem.outputs))
-    return maker(max(sizes, default=0) * 4 * (1 + moved), engine)
+    held = sum(map(len, problem.holds))
+    return max(sizes, default=0) * 4 * (1 + moved + held)
 
 
 def build_world(
@@ -266,8 +272,9 @@ def _nodes(
     slots = _ends((node.staging - 1 for node in nodes), _own_flows(problem))
     places = _ends(map(len, plan.queues))
     moves = _ends(map(len, plan.carried or [()] * len(nodes)))
+    unlimited = max(MOST, _most_bytes(problem))
     disks = [
-        UNLIMITED if node.disk_bytes is None else node.disk_bytes for node in nodes
+        unlimited if node.disk_bytes is None else node.disk_bytes for node in nodes
     ]
     return make.records(
         Node,
@@ -378,7 +385,7 @@ def require_actual(
     for name, seconds in (actual or {}).items():
         if name not in problem.task_index:
             raise UsageError(f"actual_compute_seconds: there is no task {name!r}")
-        if not 0 <= seconds <= LONGEST_SECONDS:
+        if not isinstance(seconds, Real) or not 0 <= seconds <= LONGEST_SECONDS:
             raise UsageError(
                 f"actual_compute_seconds of {name!r}: {seconds!r} is no time from 0 on"
             )

@@ -163,7 +163,9 @@ class _Run(DispatchView):
             self.network = problem.network.model_copy(update={"remote_link": link})
         make = maker_for(problem, engine)
         # One place for each node; the entry of a task that is assigned goes there.
-        places = Queues([[0]] * len(problem.nodes), eviction, options=self.options)
+        # Without tasks there is no entry that could stand there at first.
+        queue = [0] if problem.tasks else []
+        places = Queues([queue] * len(problem.nodes), eviction, options=self.options)
         self.world = build_world(problem, places, make, link, (), actual, room, noise)
         self.world.draw = draw
         self.step = make.function(kernel.begin_or_advance)

@@ -68,6 +68,7 @@ class Expressions:
         self.function = function
         self.module = function.module
         self.locals: dict[str, Type] = {}
+        self._variables = {*function.parameters, *_assigned(function.node)}
         self._lines: list[str] = []
         self._depth = 1
         self._numbers = 0
@@ -79,8 +80,11 @@ class Expressions:
 
     def _fresh(self) -> str:
         """Return a name that the text does not use."""
-        self._numbers += 1
-        return f"t_{self._numbers}"
+        name = ""
+        while not name or name in self._variables:
+            self._numbers += 1
+            name = f"t_{self._numbers}"
+        return name
 
     def _converted(self, node: ast.AST, value: Value, kind: Type) -> str:
         """Return *value* where one of *kind* is wanted. TextError if it is none."""
@@ -178,9 +182,9 @@ class Expressions:
 
     def _value(self, node: ast.expr) -> Value:
         """Return the C of an expression with its type."""
-        number = self.library.constant(self.module, node)
-        if isinstance(node, ast.Name) and self._is_variable(node.id):
-            number = None
+        number = None
+        if not self._reads_variable(node):
+            number = self.library.constant(self.module, node)
         if number is not None:
             return self._constant(node, number)
         translate_one = getattr(self, f"_of_{type(node).__name__}", None)
@@ -189,15 +193,24 @@ class Expressions:
         found: Value = translate_one(node)
         return found
 
-    def _is_variable(self, name: str) -> bool:
-        """Return whether *name* is a parameter or a local variable."""
-        return name in self.function.parameters or name in self.locals
+    def _reads_variable(self, node: ast.expr) -> bool:
+        """Return whether *node* reads a parameter or a local variable.
+
+        As in Python, a name that the function assigns anywhere is a variable
+        everywhere in it, also where the module has a constant of that name.
+        """
+        return any(
+            isinstance(part, ast.Name) and part.id in self._variables
+            for part in ast.walk(node)
+        )
 
     def _constant(self, node: ast.expr, number: Number) -> Value:
         """Return a constant: as its number, or under its name if it has one."""
         if isinstance(number, bool):
             return Value("1" if number else "0", BOOL, True)
         kind = FLOAT if isinstance(number, float) else INT
+        if kind == INT and abs(number) >= 1 << 63:
+            raise self._error(node, f"{number} has more than 64 bits")
         text = _literal(number)
         if isinstance(node, (ast.Name, ast.Attribute)) and text not in ("INFINITY",):
             name = node.id if isinstance(node, ast.Name) else node.attr
@@ -500,6 +513,13 @@ def _common(first: Type, second: Type) -> Type | None:
     if not (first.is_number and second.is_number):
         return None
     return FLOAT if FLOAT in (first, second) else INT
+
+
+def _assigned(function: ast.FunctionDef) -> Iterator[str]:
+    """Yield the names that *function* assigns."""
+    for part in ast.walk(function):
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
 
 
 def _reads_memory(node: ast.expr) -> bool:

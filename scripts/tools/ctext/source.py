@@ -243,8 +243,13 @@ class Library:
         """Return class *name* of *module* with its fields."""
         key = (module.name, name)
         if key not in self._classes:
+            node = module.classes[name]
+            if node.bases:
+                raise module.place(node).error(
+                    f"{name} takes fields from another class; name all its fields"
+                )
             made = self._classes[key] = Class(f"{prefix_of(module)}_{name}")
-            for statement in module.classes[name].body:
+            for statement in node.body:
                 if not isinstance(statement, ast.AnnAssign):
                     continue
                 assert isinstance(statement.target, ast.Name)

@@ -18,8 +18,10 @@ comparisons, ``x if c else y``, calls of functions of the text, ``len``, ``min``
 
 The C gives the same numbers as Python as long as whole numbers stay within 64 bits, no
 index is negative or too large, and nothing is divided by 0: Python would raise an error
-there, C does not. A list must not be assigned to a field, nor a record: in Python both
-names would mean the same object.
+there, C does not. Whole numbers above 2**53 are rounded to floats before they are
+compared with a float or divided by ``/``, where Python computes exactly. A list must
+not be assigned to a field, nor a record: in Python both names would mean the same
+object.
 """
 
 from __future__ import annotations
@@ -226,11 +228,11 @@ class Body(Expressions):
             if not listed.kind.is_list:
                 raise self._error(node, "a loop goes over a range or over a list")
             item = listed.kind.item.value
+            text = self._list_of_loop(node, listed)
             self._write(
-                f"for (int64_t {count} = 0; {count} < {listed.text}.length; "
-                f"{count} += 1) {{"
+                f"for (int64_t {count} = 0; {count} < {text}.length; {count} += 1) {{"
             )
-            taken = f"{'' if item.is_number else '&'}AT({listed.text}, {count})"
+            taken = f"{'' if item.is_number else '&'}AT({text}, {count})"
         self._depth += 1
         if node.target.id != "_":
             self._declare(node, node.target.id, item)
@@ -238,6 +240,22 @@ class Body(Expressions):
         self._block(node.body)
         self._depth -= 1
         self._write("}")
+
+    def _list_of_loop(self, node: ast.For, listed: Value) -> str:
+        """Return the list over which a loop goes, stored in a variable if the loop
+        might change what names it.
+        """
+        named = {part.id for part in ast.walk(node.iter) if isinstance(part, ast.Name)}
+        changed = {
+            part.id
+            for part in ast.walk(node)
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+        }
+        if not named & changed and not self._calls(node.iter):
+            return listed.text
+        name = self._fresh()
+        self._write(f"{c_type(listed.kind)} {name} = {listed.text};")
+        return name
 
     def _range(self, node: ast.Call) -> tuple[str, str, int]:
         """Return the first number, the end and the step of a range."""

@@ -55,6 +55,22 @@ def knapsack(count: int, rows: int, seed: int, maximise: bool = False) -> Progra
 
 
 @pytest.mark.parametrize("backend", NAMES)
+@pytest.mark.parametrize("seed", [2**31 - 2, 2**31 - 1, 2**64 + 1])
+def test_a_seed_may_have_more_than_31_bits(backend: str, seed: int) -> None:
+    limits = replace(QUIET, seed=seed)
+    answer = solve_program(knapsack(3, 1, 1), backend, limits)
+    assert answer.status is Status.OPTIMAL
+
+
+def test_cpsat_takes_seeds_of_more_than_31_bits() -> None:
+    model = load_cp_model().CpModel()
+    model.minimize(model.new_int_var(3, 9, "x"))
+    for seed in (2**31 - 1, 2**31, 2**64 + 1):
+        answer = solve_cpsat(model, replace(QUIET, seed=seed))
+        assert answer.objective == 3
+
+
+@pytest.mark.parametrize("backend", NAMES)
 @pytest.mark.parametrize("maximise", [False, True])
 def test_all_prove_the_same_optimum(backend: str, maximise: bool) -> None:
     program = knapsack(12, 3, 1, maximise)

@@ -53,6 +53,23 @@ def test_an_illegal_pair_is_named(cores: int, dispatcher: Any, message: str) -> 
         dispatch(ioopt.load(instance(cores)), dispatcher, engine="python")
 
 
+def test_a_run_without_tasks_ends_at_once() -> None:
+    """Its records have no entry; compiled kernels would read beyond their list."""
+    plan, ran = dispatch(ioopt.load(document([{}, {}], {}, {}, 10, 40)), fifo)
+    assert plan.order == {"n0": (), "n1": ()}
+    assert ran.metrics["makespan_seconds"] == 0
+
+
+def test_an_unlimited_disk_holds_more_than_64_bits_of_bytes() -> None:
+    """Twelve files of 10^18 bytes come at 10^17 bytes per second: 120 s, then 1 s."""
+    files = {letter: 10**18 for letter in "abcdefghijkl"}
+    tasks = {"t": (1, "abcdefghijkl")}
+    problem = ioopt.load(document(1, files, tasks, 1e17, 1e17))
+    plan, ran = dispatch(problem, fifo)
+    assert ran.metrics["makespan_seconds"] == 121
+    assert check(problem, plan, ran.schedule).violations == ()
+
+
 def test_a_dispatcher_sees_plans_and_what_has_arrived() -> None:
     """a computes 9 s instead of 2: at 1 s its planned end is 2, at later
     times never before now.
@@ -137,10 +154,11 @@ def test_noise_is_seeded_and_has_median_one() -> None:
         simulate(
             problem, ReplicationPlan(order={"n0": ("a", "b", "c")}), actual={"z": 1.0}
         )
-    with pytest.raises(UsageError, match="no time"):
-        simulate(
-            problem, ReplicationPlan(order={"n0": ("a", "b", "c")}), actual={"a": -1.0}
-        )
+    plan = ReplicationPlan(order={"n0": ("a", "b", "c")})
+    wrong: Any
+    for wrong in (-1.0, float("nan"), float("inf"), "1", None):
+        with pytest.raises(UsageError, match="no time"):
+            simulate(problem, plan, actual={"a": wrong})
 
 
 @pytest.mark.parametrize("name", ["fifo", "locality", "ready-min-min"])
