@@ -1,4 +1,4 @@
-/* text 9bfe33fd06c701a6e9480db37ea4934f2919fe5c8c8647decc6982b82569f0f9 */
+/* text 7033ce41e798695f52b1bc6734fea21b05acfc04327f2151726aa086e6691ec2 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -538,6 +538,17 @@ typedef struct {
 } search_line_moves_Chance;
 
 typedef struct {
+  int32_t resident;
+  int8_t on;
+} search_line_moves_LineCell;
+
+typedef struct {
+  int32_t next_place;
+  int32_t wanted;
+  int32_t copies;
+} search_line_moves_LineFile;
+
+typedef struct {
   batch_io_state_Job *at;
   int64_t length;
 } list_batch_io_state_Job;
@@ -691,6 +702,16 @@ typedef struct {
   replication_world_Victim *at;
   int64_t length;
 } list_replication_world_Victim;
+
+typedef struct {
+  search_line_moves_LineCell *at;
+  int64_t length;
+} list_search_line_moves_LineCell;
+
+typedef struct {
+  search_line_moves_LineFile *at;
+  int64_t length;
+} list_search_line_moves_LineFile;
 
 typedef struct {
   uint8_t *at;
@@ -1089,13 +1110,10 @@ struct search_line_moves_Line {
   list_int64_t flag;
   list_int64_t scratch;
   list_int64_t queued;
-  list_int64_t on;
-  list_int64_t copies;
-  list_int64_t nxt;
+  list_search_line_moves_LineCell cells;
+  list_search_line_moves_LineFile files;
   list_int64_t follow;
-  list_int64_t wanted;
   list_int64_t used;
-  list_int64_t residents;
   list_int64_t num_residents;
 };
 
@@ -8300,39 +8318,38 @@ static inline double search_line_kernel_batch_time(replication_world_World * w, 
 }
 
 static inline void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line) {
-  int64_t files = 0;
   int64_t tasks = 0;
-  int64_t f = 0;
+  search_line_moves_LineFile * file = 0;
   int64_t p = 0;
-  int64_t k = 0;
   replication_world_Entry * entry = 0;
   int64_t x = 0;
   int64_t i = 0;
+  int64_t first = 0;
   replication_world_Held * held = 0;
-  files = w->num_files;
+  int64_t f = 0;
   tasks = w->num_tasks;
-  for (int64_t t_1 = 0, end_t_1 = files; t_1 < end_t_1; t_1 += 1) {
-    f = t_1;
-    AT(line->nxt, f) = tasks;
-    AT(line->wanted, f) = (-1LL);
-    AT(line->copies, f) = 0LL;
+  for (int64_t t_1 = 0; t_1 < line->files.length; t_1 += 1) {
+    file = &AT(line->files, t_1);
+    file->next_place = FIT32(tasks);
+    file->wanted = FIT32((-1LL));
+    file->copies = FIT32(0LL);
   }
   for (int64_t t_2 = (tasks - 1LL), end_t_2 = (-1LL); t_2 > end_t_2; t_2 += -1) {
     p = t_2;
-    k = AT(line->order, p);
-    entry = (&AT(w->entries, k));
+    entry = (&AT(w->entries, AT(line->order, p)));
     for (int64_t t_3 = entry->first_input, end_t_3 = entry->end_input; t_3 < end_t_3; t_3 += 1) {
       x = t_3;
-      f = (&AT(w->reads, x))->file;
-      AT(line->follow, x) = AT(line->nxt, f);
-      AT(line->nxt, f) = p;
+      file = (&AT(line->files, (&AT(w->reads, x))->file));
+      AT(line->follow, x) = file->next_place;
+      file->next_place = FIT32(p);
     }
   }
   for (int64_t t_4 = 0, end_t_4 = w->num_nodes; t_4 < end_t_4; t_4 += 1) {
     i = t_4;
-    for (int64_t t_5 = (i * files), end_t_5 = ((i * files) + AT(line->num_residents, i)); t_5 < end_t_5; t_5 += 1) {
+    first = (i * w->num_files);
+    for (int64_t t_5 = first, end_t_5 = (first + AT(line->num_residents, i)); t_5 < end_t_5; t_5 += 1) {
       x = t_5;
-      AT(line->on, ((i * files) + AT(line->residents, x))) = 0LL;
+      (&AT(line->cells, (first + (&AT(line->cells, x))->resident)))->on = FIT8(0LL);
     }
     AT(line->num_residents, i) = 0LL;
     AT(line->used, i) = 0LL;
@@ -8344,54 +8361,61 @@ static inline void search_line_kernel_begin(replication_world_World * w, search_
   line->fetched = 0LL;
   line->copied = 0LL;
   line->owed = 0LL;
-  for (int64_t t_7 = 0, end_t_7 = files; t_7 < end_t_7; t_7 += 1) {
+  for (int64_t t_7 = 0, end_t_7 = w->num_files; t_7 < end_t_7; t_7 += 1) {
     f = t_7;
-    if (((AT(line->copies, f) == 0LL)) && ((AT(line->nxt, f) < tasks))) {
+    file = (&AT(line->files, f));
+    if (((file->copies == 0LL)) && ((file->next_place < tasks))) {
       line->owed = (line->owed + (&AT(w->files, f))->size);
     }
   }
 }
 
 static inline void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p) {
-  int64_t base = 0;
+  int64_t first = 0;
   int64_t tasks = 0;
   int64_t best = 0;
   int64_t worth = 0;
-  int64_t first = 0;
-  int64_t s = 0;
+  int64_t victim = 0;
+  int64_t x = 0;
   int64_t g = 0;
+  search_line_moves_LineFile * file = 0;
   int64_t value = 0;
-  base = (i * w->num_files);
+  search_line_moves_LineCell * last = 0;
+  search_line_moves_LineFile * gone = 0;
+  first = (i * w->num_files);
   tasks = w->num_tasks;
   while (((AT(line->used, i) + size) > (&AT(w->nodes, i))->disk)) {
     best = (-1LL);
     worth = (-1LL);
-    first = (-1LL);
-    for (int64_t t_1 = 0, end_t_1 = AT(line->num_residents, i); t_1 < end_t_1; t_1 += 1) {
-      s = t_1;
-      g = AT(line->residents, (base + s));
-      if ((AT(line->wanted, g) == p)) {
+    victim = (-1LL);
+    for (int64_t t_1 = first, end_t_1 = (first + AT(line->num_residents, i)); t_1 < end_t_1; t_1 += 1) {
+      x = t_1;
+      g = (&AT(line->cells, x))->resident;
+      file = (&AT(line->files, g));
+      if ((file->wanted == p)) {
         continue;
       }
-      value = AT(line->nxt, g);
+      value = file->next_place;
       if ((value == tasks)) {
         value = (3LL * tasks);
-      } else if ((AT(line->copies, g) > 1LL)) {
+      } else if ((file->copies > 1LL)) {
         value = (value + tasks);
       }
-      if (((value > worth)) || (((value == worth)) && ((g < first)))) {
-        best = s;
+      if (((value > worth)) || (((value == worth)) && ((g < victim)))) {
+        best = x;
         worth = value;
-        first = g;
+        victim = g;
       }
     }
     AT(line->num_residents, i) = (AT(line->num_residents, i) - 1LL);
-    AT(line->residents, (base + best)) = AT(line->residents, (base + AT(line->num_residents, i)));
-    AT(line->on, (base + first)) = 0LL;
-    AT(line->copies, first) = (AT(line->copies, first) - 1LL);
-    AT(line->used, i) = (AT(line->used, i) - (&AT(w->files, first))->size);
-    if (((AT(line->nxt, first) < tasks)) && ((AT(line->copies, first) == 0LL))) {
-      line->owed = (line->owed + (&AT(w->files, first))->size);
+    last = (&AT(line->cells, (first + AT(line->num_residents, i))));
+    (&AT(line->cells, best))->resident = FIT32(last->resident);
+    (&AT(line->cells, (first + victim)))->on = FIT8(0LL);
+    AT(line->used, i) = (AT(line->used, i) - (&AT(w->files, victim))->size);
+    gone = (&AT(line->files, victim));
+    gone->copies = FIT32((gone->copies - 1LL));
+    if (((gone->next_place < tasks)) && ((gone->copies == 0LL))) {
+      line->owed = (line->owed + (&AT(w->files, victim))->size);
     }
   }
 }
@@ -8425,6 +8449,7 @@ static inline void search_line_kernel_serve(replication_world_World * w, search_
   int64_t i = 0;
   replication_world_Entry * entry = 0;
   int64_t x = 0;
+  search_line_moves_LineFile * file = 0;
   int64_t f = 0;
   int64_t size = 0;
   k = AT(line->order, p);
@@ -8432,18 +8457,18 @@ static inline void search_line_kernel_serve(replication_world_World * w, search_
   entry = (&AT(w->entries, k));
   for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
     x = t_1;
-    f = (&AT(w->reads, x))->file;
-    AT(line->wanted, f) = p;
-    AT(line->nxt, f) = AT(line->follow, x);
+    file = (&AT(line->files, (&AT(w->reads, x))->file));
+    file->wanted = FIT32(p);
+    file->next_place = FIT32(AT(line->follow, x));
   }
   for (int64_t t_2 = entry->first_input, end_t_2 = entry->end_input; t_2 < end_t_2; t_2 += 1) {
     x = t_2;
     f = (&AT(w->reads, x))->file;
-    if (AT(line->on, ((i * w->num_files) + f))) {
+    if ((&AT(line->cells, ((i * w->num_files) + f)))->on) {
       continue;
     }
     size = (&AT(w->files, f))->size;
-    if ((AT(line->copies, f) > 0LL)) {
+    if (((&AT(line->files, f))->copies > 0LL)) {
       line->copied = (line->copied + size);
     } else {
       line->fetched = (line->fetched + size);
@@ -8457,12 +8482,12 @@ static inline void search_line_kernel_serve(replication_world_World * w, search_
 }
 
 static inline void search_line_kernel_settle(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t f) {
-  int64_t x = 0;
-  x = (i * w->num_files);
-  AT(line->residents, (x + AT(line->num_residents, i))) = f;
+  int64_t first = 0;
+  first = (i * w->num_files);
+  (&AT(line->cells, (first + AT(line->num_residents, i))))->resident = FIT32(f);
+  (&AT(line->cells, (first + f)))->on = FIT8(1LL);
   AT(line->num_residents, i) = (AT(line->num_residents, i) + 1LL);
-  AT(line->on, (x + f)) = 1LL;
-  AT(line->copies, f) = (AT(line->copies, f) + 1LL);
+  (&AT(line->files, f))->copies = FIT32(((&AT(line->files, f))->copies + 1LL));
   AT(line->used, i) = (AT(line->used, i) + (&AT(w->files, f))->size);
 }
 
@@ -8848,4 +8873,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "9bfe33fd06c701a6e9480db37ea4934f2919fe5c8c8647decc6982b82569f0f9"; }
+EXPORTED const char *text_digest(void) { return "7033ce41e798695f52b1bc6734fea21b05acfc04327f2151726aa086e6691ec2"; }

@@ -139,11 +139,11 @@ def anneal(
 
 def settle(w: World, line: Line, i: int, f: int) -> None:
     """Record file *f* as stored on node *i*."""
-    x = i * w.num_files
-    line.residents[x + line.num_residents[i]] = f
+    first = i * w.num_files
+    line.cells[first + line.num_residents[i]].resident = f
+    line.cells[first + f].on = 1
     line.num_residents[i] += 1
-    line.on[x + f] = 1
-    line.copies[f] += 1
+    line.files[f].copies += 1
     line.used[i] += w.files[f].size
 
 
@@ -154,32 +154,35 @@ def make_room(w: World, line: Line, i: int, size: int, p: int) -> None:
     file whose next reader is last in the order. Of equal files, the one first in the
     instance leaves.
     """
-    base = i * w.num_files
+    first = i * w.num_files
     tasks = w.num_tasks
     while line.used[i] + size > w.nodes[i].disk:
         best = -1
         worth = -1
-        first = -1
-        for s in range(line.num_residents[i]):
-            g = line.residents[base + s]
-            if line.wanted[g] == p:
+        victim = -1
+        for x in range(first, first + line.num_residents[i]):
+            g = line.cells[x].resident
+            file = line.files[g]
+            if file.wanted == p:
                 continue
-            value = line.nxt[g]
+            value = file.next_place
             if value == tasks:
                 value = 3 * tasks
-            elif line.copies[g] > 1:
+            elif file.copies > 1:
                 value += tasks
-            if value > worth or (value == worth and g < first):
-                best = s
+            if value > worth or (value == worth and g < victim):
+                best = x
                 worth = value
-                first = g
+                victim = g
         line.num_residents[i] -= 1
-        line.residents[base + best] = line.residents[base + line.num_residents[i]]
-        line.on[base + first] = 0
-        line.copies[first] -= 1
-        line.used[i] -= w.files[first].size
-        if line.nxt[first] < tasks and line.copies[first] == 0:
-            line.owed += w.files[first].size
+        last = line.cells[first + line.num_residents[i]]
+        line.cells[best].resident = last.resident
+        line.cells[first + victim].on = 0
+        line.used[i] -= w.files[victim].size
+        gone = line.files[victim]
+        gone.copies -= 1
+        if gone.next_place < tasks and gone.copies == 0:
+            line.owed += w.files[victim].size
 
 
 def begin(w: World, line: Line) -> None:
@@ -187,22 +190,21 @@ def begin(w: World, line: Line) -> None:
 
     The next reader of each file is its first reader in the order.
     """
-    files = w.num_files
     tasks = w.num_tasks
-    for f in range(files):
-        line.nxt[f] = tasks
-        line.wanted[f] = -1
-        line.copies[f] = 0
+    for file in line.files:
+        file.next_place = tasks
+        file.wanted = -1
+        file.copies = 0
     for p in range(tasks - 1, -1, -1):
-        k = line.order[p]
-        entry = w.entries[k]
+        entry = w.entries[line.order[p]]
         for x in range(entry.first_input, entry.end_input):
-            f = w.reads[x].file
-            line.follow[x] = line.nxt[f]
-            line.nxt[f] = p
+            file = line.files[w.reads[x].file]
+            line.follow[x] = file.next_place
+            file.next_place = p
     for i in range(w.num_nodes):
-        for x in range(i * files, i * files + line.num_residents[i]):
-            line.on[i * files + line.residents[x]] = 0
+        first = i * w.num_files
+        for x in range(first, first + line.num_residents[i]):
+            line.cells[first + line.cells[x].resident].on = 0
         line.num_residents[i] = 0
         line.used[i] = 0
     for held in w.held:
@@ -210,8 +212,9 @@ def begin(w: World, line: Line) -> None:
     line.fetched = 0
     line.copied = 0
     line.owed = 0
-    for f in range(files):
-        if line.copies[f] == 0 and line.nxt[f] < tasks:
+    for f in range(w.num_files):
+        file = line.files[f]
+        if file.copies == 0 and file.next_place < tasks:
             line.owed += w.files[f].size
 
 
@@ -223,15 +226,15 @@ def serve(w: World, line: Line, p: int) -> None:
     i = line.node[k]
     entry = w.entries[k]
     for x in range(entry.first_input, entry.end_input):
-        f = w.reads[x].file
-        line.wanted[f] = p
-        line.nxt[f] = line.follow[x]
+        file = line.files[w.reads[x].file]
+        file.wanted = p
+        file.next_place = line.follow[x]
     for x in range(entry.first_input, entry.end_input):
         f = w.reads[x].file
-        if line.on[i * w.num_files + f]:
+        if line.cells[i * w.num_files + f].on:
             continue
         size = w.files[f].size
-        if line.copies[f] > 0:
+        if line.files[f].copies > 0:
             line.copied += size
         else:
             line.fetched += size

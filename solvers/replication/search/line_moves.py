@@ -10,6 +10,7 @@ may evict files that would have been kept if the tasks ran in the order.
 
 from dataclasses import dataclass
 
+from ioopt.compiled.memory import Int8, Int32
 from ioopt.sim.replication.world import World
 
 MODULUS = 2147483647
@@ -49,6 +50,28 @@ class Chance:
 
 
 @dataclass(slots=True)
+class LineFile:
+    """A file in the score by bytes: the place of its next reader, the place of its last
+    reader so far, and the number of nodes that store it.
+    """
+
+    next_place: Int32
+    wanted: Int32
+    copies: Int32
+
+
+@dataclass(slots=True)
+class LineCell:
+    """A file on a node in the score by bytes: 1 if it is stored there (``on``).
+
+    The files that the node stores are ``resident`` of its first cells.
+    """
+
+    resident: Int32
+    on: Int8
+
+
+@dataclass(slots=True)
 class Line:
     """The plan under search, and constants of the instance.
 
@@ -64,11 +87,9 @@ class Line:
 
     The other fields serve the score by bytes
     (:mod:`ioopt.solvers.replication.search.line_kernel`). ``by_bytes``: 1 if plans have
-    this score, 0 if they are replayed. ``on``: at ``node * num_files
-    + file``, 1 if the node stores the file. ``residents``: from ``node * num_files``
-    on, the files that the node stores. ``nxt``: for each file, the place of its next
-    reader. ``follow``: for each input of a task, the place of the next reader after
-    this task. ``wanted``: for each file, the place of the last reader so far.
+    this score, 0 if they are replayed. ``cells``: at ``node * num_files + file``.
+    ``follow``: for each input of a task, the place of the next reader after this task.
+    ``used``, ``num_residents``: for each node, its stored bytes and files.
     ``fetch_cost`` and ``copy_cost``: seconds per byte of a fetch and of a copy.
     ``fetched`` and ``copied``: bytes moved so far. ``owed``: bytes of files that are on
     no disk but must still be read.
@@ -105,13 +126,10 @@ class Line:
     flag: list[int]
     scratch: list[int]
     queued: list[int]
-    on: list[int]
-    copies: list[int]
-    nxt: list[int]
+    cells: list[LineCell]
+    files: list[LineFile]
     follow: list[int]
-    wanted: list[int]
     used: list[int]
-    residents: list[int]
     num_residents: list[int]
 
 

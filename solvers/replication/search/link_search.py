@@ -27,6 +27,8 @@ from ioopt.solvers.replication.search.line_moves import (
     MODULUS,
     Chance,
     Line,
+    LineCell,
+    LineFile,
     keep_best,
 )
 
@@ -100,7 +102,6 @@ class Engine:
         after_ptr, after = map(make.ints, flat(successors(problem)))
         reader_ptr, readers = map(make.ints, flat(problem.readers))
         none = [0] * tasks
-        cells = [0] * (world.num_nodes * files)
         return make.table(
             Line,
             now=float("inf"),
@@ -130,13 +131,10 @@ class Engine:
             flag=make.ints(none),
             scratch=make.ints(none),
             queued=make.ints([0] * world.num_nodes),
-            on=make.ints(cells),
-            copies=make.ints([0] * files),
-            nxt=make.ints([0] * files),
+            cells=make.records(LineCell, world.num_nodes * files),
+            files=make.records(LineFile, files),
             follow=make.ints([0] * inputs),
-            wanted=make.ints([0] * files),
             used=make.ints([0] * world.num_nodes),
-            residents=make.ints(cells),
             num_residents=make.ints([0] * world.num_nodes),
         )
 
