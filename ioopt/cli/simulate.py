@@ -1,6 +1,6 @@
 """``ioopt simulate``: replay a plan on the timeline simulator."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -156,6 +156,7 @@ def simulate(
     if (sharing_noise, latency, draws) != (None, None, None):
         noise = noisy.noise_of(problem, sharing_noise, latency)
     count = draws or DRAWS
+    makespans: list[float] = []
     decided: Mapping[str, Any] = {}
     if result is not None:
         plan = _plan(kind, result, settings, how)
@@ -164,18 +165,13 @@ def simulate(
             if noise is not None:
                 makespans = noisy.noisy_makespans(problem, plan, noise, count, **how)
     else:
-        decided = {"solver": solver}
-        run = partial(
-            _dispatched, problem, registry.solver(solver, kind), settings, prefetch, how
-        )
+        row = registry.solver(solver, kind)
+        run = partial(_dispatched, problem, row, settings, prefetch, how)
         with reading(file):
             made, replayed = run()
-            decided = {"solver": solver, "plan": made.to_dict()}
             if noise is not None:
-                makespans = [
-                    run(noise, draw)[1].metrics["makespan_seconds"]
-                    for draw in range(1, count + 1)
-                ]
+                makespans = [_makespan(run, noise, k + 1) for k in range(count)]
+        decided = {"solver": solver, "plan": made.to_dict()}
     spread: Json = {}
     if noise is not None:
         found = noisy.spread_of(makespans)
@@ -198,6 +194,16 @@ def simulate(
     if output != "-":
         text = dump_json(document) if form == "json" else _table(document)
         click.echo(text, nl=False)
+
+
+def _makespan(
+    run: Callable[["Noise", int], tuple[ReplicationPlan, Simulation]],
+    noise: "Noise",
+    draw: int,
+) -> float:
+    """Return the makespan in seconds of a dispatched *run* under *noise*."""
+    _, replayed = run(noise, draw)
+    return float(replayed.metrics["makespan_seconds"])
 
 
 def _dispatched(

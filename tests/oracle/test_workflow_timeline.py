@@ -37,6 +37,10 @@ def test_random_cases_agree_with_the_exact_simulator(
 @pytest.mark.parametrize("kind", CASES)
 @pytest.mark.parametrize("last", [40, pytest.param(300, marks=pytest.mark.slow)])
 def test_noisy_replays_agree_with_the_exact_simulator(kind: str, last: int) -> None:
-    """Latency and unfair sharing, alone and together."""
-    wrong = [noisy_disagreement(seed, kind) for seed in range(1, last + 1)]
+    """Latency and unfair sharing, alone and together, of the cases that have queues;
+    in the others a policy decides.
+    """
+    seeds = [seed for seed in range(1, last + 1) if "order" in CASES[kind](seed)]
+    wrong = [noisy_disagreement(seed, kind) for seed in seeds]
+    assert len(seeds) >= last / 3
     assert [text for text in wrong if text is not None] == []
