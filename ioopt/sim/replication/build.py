@@ -131,15 +131,11 @@ def build_world(
     """
     nodes = problem.nodes
     listed = list(chain.from_iterable(plan.queues))
-    drops = list(chain.from_iterable(plan.drops))
-    moves = list(chain.from_iterable(plan.carried or ()))
-    rounds = list(chain.from_iterable(plan.rounds or ())) or [0] * len(listed)
     tasks = range(len(problem.tasks))
     read = [*problem.inputs, *((file,) for file in copy_entries)]
     written: list[Sequence[int]] = [*problem.outputs, *(() for _ in copy_entries)]
     flows = _num_flows(problem)
     entries = _entries(problem, make, read, written, copy_entries, actual)
-    drop_ends = _ends(map(len, plan.drops))
     used_cores = _used_cores(problem, copy_entries)
     releases = [entries[k].release for k in tasks]
     world = make.table(
@@ -171,25 +167,10 @@ def build_world(
         cores=_cores(used_cores, make),
         by_release=make.ints(sorted(tasks, key=releases.__getitem__)),
         finished=make.ints([0] * len(entries)),
-        places=make.records(
-            Place, len(listed), entry=listed, round=rounds, clear=plan.clear or 0
-        ),
-        rounds=make.records(
-            Round, len(plan.drops), first_drop=drop_ends[:-1], end_drop=drop_ends[1:]
-        ),
-        drops=make.records(
-            Drop,
-            len(drops),
-            file=[file for file, _ in drops],
-            node=[node for _, node in drops],
-        ),
-        moves=make.records(
-            Move,
-            len(moves),
-            file=[file for file, _, _ in moves],
-            source=[source for _, source, _ in moves],
-            round=[number for _, _, number in moves],
-        ),
+        places=_places(plan, listed, make),
+        rounds=_rounds(plan, make),
+        drops=_drops(plan, make),
+        moves=_moves(plan, make),
         flows=make.records(Flow, flows),
         resources=_resources(problem, make),
         transfers=make.records(Transfer, room),
@@ -202,6 +183,43 @@ def build_world(
     if noise is not None:
         world.latency = noise.latency_seconds
     return world
+
+
+def _places(plan: Queues, listed: Sequence[int], make: Maker) -> list[Place]:
+    """Return the places of the queues, whose entries are *listed*."""
+    rounds = list(chain.from_iterable(plan.rounds or ())) or 0
+    return make.records(
+        Place, len(listed), entry=listed, round=rounds, clear=plan.clear or 0
+    )
+
+
+def _rounds(plan: Queues, make: Maker) -> list[Round]:
+    """Return the rounds of a plan with barriers."""
+    ends = _ends(map(len, plan.drops))
+    return make.records(Round, len(plan.drops), first_drop=ends[:-1], end_drop=ends[1:])
+
+
+def _drops(plan: Queues, make: Maker) -> list[Drop]:
+    """Return what is evicted when rounds open."""
+    drops = list(chain.from_iterable(plan.drops))
+    return make.records(
+        Drop,
+        len(drops),
+        file=[file for file, _ in drops],
+        node=[node for _, node in drops],
+    )
+
+
+def _moves(plan: Queues, make: Maker) -> list[Move]:
+    """Return the moves to carry out."""
+    moves = list(chain.from_iterable(plan.carried or ()))
+    return make.records(
+        Move,
+        len(moves),
+        file=[file for file, _, _ in moves],
+        source=[source for _, source, _ in moves],
+        round=[number for _, _, number in moves],
+    )
 
 
 def give_queues(
