@@ -1,4 +1,4 @@
-/* text 7033ce41e798695f52b1bc6734fea21b05acfc04327f2151726aa086e6691ec2 */
+/* text e6e5554a3471c71fb4f32b7da53f96ff7218d5971c4e65a588276fba0416468b */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -1418,6 +1418,7 @@ EXPORTED void search_line_kernel_anneal(replication_world_World * w, search_line
 static inline double search_line_kernel_batch_time(replication_world_World * w, double fetch_cost, double copy_cost);
 static inline void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line);
 static inline void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p);
+EXPORTED double search_line_kernel_noisy_mean(replication_world_World * w, double fetch_cost, double copy_cost, int64_t first, int64_t count, double most);
 EXPORTED double search_line_kernel_score(replication_world_World * w, double fetch_cost, double copy_cost, double limit);
 EXPORTED double search_line_kernel_score_line(replication_world_World * w, search_line_moves_Line * line, double limit);
 static inline void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p);
@@ -7772,7 +7773,7 @@ static inline void replication_moves_set_off(replication_world_World * w, int64_
   flow->since = now;
   double t_1 = replication_moves_weight_of(w, f, target);
   flow->weight = t_1;
-  if ((w->latency > 0.0)) {
+  if (((w->draw > 0LL)) && ((w->latency > 0.0))) {
     flow->rate = replication_moves_CLOSED;
     flow->due = (now + w->latency);
   } else {
@@ -8420,6 +8421,25 @@ static inline void search_line_kernel_make_room(replication_world_World * w, sea
   }
 }
 
+EXPORTED double search_line_kernel_noisy_mean(replication_world_World * w, double fetch_cost, double copy_cost, int64_t first, int64_t count, double most) {
+  double limit = 0;
+  double total = 0;
+  int64_t draw = 0;
+  limit = (most * count);
+  total = 0.0;
+  for (int64_t t_1 = first, end_t_1 = (first + count); t_1 < end_t_1; t_1 += 1) {
+    draw = t_1;
+    w->draw = draw;
+    total = (total + search_line_kernel_score(w, fetch_cost, copy_cost, (limit - total)));
+    if ((total > limit)) {
+      w->draw = 0LL;
+      return INFINITY;
+    }
+  }
+  w->draw = 0LL;
+  return ((double)total / (double)count);
+}
+
 EXPORTED double search_line_kernel_score(replication_world_World * w, double fetch_cost, double copy_cost, double limit) {
   double seconds = 0;
   int64_t code = 0;
@@ -8873,4 +8893,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "7033ce41e798695f52b1bc6734fea21b05acfc04327f2151726aa086e6691ec2"; }
+EXPORTED const char *text_digest(void) { return "e6e5554a3471c71fb4f32b7da53f96ff7218d5971c4e65a588276fba0416468b"; }

@@ -55,6 +55,7 @@ class Replication(Kind):
             bounded_by="lower_bound_seconds",
             raised_by="transfer_bound_seconds",
         ),
+        Metric("noisy_mean_seconds"),
         Metric("additive_seconds", objective=True, defined_in="equation 13"),
         Metric("remote_bytes"),
         Metric("replica_bytes"),
@@ -128,6 +129,21 @@ class Replication(Kind):
 
         return simulate(problem, plan, **options)
 
+    def under_noise(
+        self,
+        problem: ReplicationProblem,
+        plan: ReplicationPlan,
+        told: Mapping[str, Any] | None = None,
+    ) -> Json:
+        from ioopt.formats.native import validate
+        from ioopt.problems.replication import NoisyRuns
+        from ioopt.sim.replication.noisy import noisy_metrics
+
+        if told is None:
+            return noisy_metrics(problem, plan)
+        stated = validate(NoisyRuns, told["noise"], "metrics.noise")
+        return noisy_metrics(problem, plan, stated)
+
     def bound(
         self, problem: ReplicationProblem, deadline: Deadline | None = None
     ) -> float:
@@ -193,6 +209,13 @@ def _auto() -> Solve:
     from ioopt.solvers.replication.auto import solve
 
     return solve
+
+
+@Loader
+def _auto_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.auto import Settings
+
+    return Settings
 
 
 @Loader
@@ -417,6 +440,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "the link-aware search",
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
+        settings=_auto_settings,
     ),
     _solver(
         "ip",
