@@ -4,9 +4,9 @@ anneal.
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 
@@ -17,19 +17,25 @@ from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import AtMost
 from ioopt.problems.replication import (
     RULES,
-    EvictionPolicy,
     ReplicationPlan,
     ReplicationProblem,
 )
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.build import replay_seconds
-from ioopt.sim.replication.noisy import judging_noise, noisy_makespans
+from ioopt.sim.replication.noisy import judging_noise
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.greedy import job_data_present, minmin
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import params
+from ioopt.solvers.replication.search.budget import Budget
 from ioopt.solvers.replication.search.flow_deal import stretches
+from ioopt.solvers.replication.search.judge import (
+    FINAL_DRAW,
+    Best,
+    Judge,
+    is_queues,
+)
 from ioopt.solvers.replication.search.link_search import (
     OUR_EVICTION,
     Annealing,
@@ -44,82 +50,7 @@ from ioopt.solvers.replication.search.spectral import task_order
 from ioopt.solvers.replication.workflows import PLANNERS, Planner
 from ioopt.units import counted
 
-
-class Budget:
-    """Count the replays and the seconds that a search has used and may use.
-
-    The search may make *effort* replays (infinite: no limit) and take *seconds*. Its
-    replays are divided among restarts, so that a run with a longer limit repeats the
-    steps of a shorter run. If the answer is chosen from finalists by further replays,
-    *choice* says so, and these replays are reserved.
-    """
-
-    def __init__(
-        self,
-        effort: float,
-        seconds: float,
-        clock: Callable[[], float],
-        choice: bool = False,
-    ) -> None:
-        self.effort = effort
-        self.choice = choice
-        self.clock = clock
-        self.evaluations = 0
-        self.replay_seconds = 0.0
-        self.end = clock() + seconds
-        self._first = 0
-        self.size = 1
-
-    def begin(self, size: int) -> None:
-        """Begin a restart of *size* replays."""
-        self._first = self.evaluations
-        self.size = max(1, size)
-
-    def left(self) -> float:
-        """Return the seconds left."""
-        return self.end - self.clock()
-
-    def give_up(self) -> None:
-        """Make this run end at its next check of the clock; another thread may call
-        this.
-        """
-        self.end = -float("inf")
-
-    def finalists(self, replays: float) -> int:
-        """Return the number of plans among which the answer is chosen after so many
-        *replays*; it is 0 if there is no choice.
-        """
-        knobs = params.PARAMS
-        most = min(knobs.finalists, knobs.final_share * replays / knobs.final_draws)
-        return int(most) if self.choice and most >= 2 else 0
-
-    def unused(self) -> float:
-        """Return the number of replays that are left, without those of the choice."""
-        reserved = self.finalists(self.effort) * params.PARAMS.final_draws
-        return self.effort - reserved - self.evaluations
-
-    def counted_out(self) -> bool:
-        """Return whether all replays but those of the choice are used."""
-        return self.unused() <= 0
-
-    def late(self) -> bool:
-        """Return whether no time is left for another replay and the last ones."""
-        reserved = self.finalists(self.evaluations) * params.PARAMS.final_draws
-        return self.left() <= self.replay_seconds * (1 + reserved)
-
-    def progress(self) -> float:
-        """Return the share of the present restart that is finished, from 0 to 1."""
-        return min(1.0, (self.evaluations - self._first) / self.size)
-
-
 BY_ORDER = "annealing of one order"
-FIRST_DRAW = 4001
-"""The first draw of weights by which plans are judged during the search."""
-FINAL_DRAW = 5001
-"""The first draw of weights by which the answer is chosen.
-
-A result states noisy figures by draws from number 1 on.
-"""
 
 BATCH_PLANNERS: Mapping[str, Planner] = {
     "MinMin": minmin.solve,
@@ -129,25 +60,6 @@ BATCH_PLANNERS: Mapping[str, Planner] = {
     ),
     **{name: PLANNERS[name] for name in ("locality", "b-level", "heft", "fifo")},
 }
-
-
-@dataclass
-class Best:
-    """The best plan so far, as queues and an eviction policy, or as the plan of a
-    planner.
-
-    ``score`` is the exact measure in seconds. ``rank`` is the figure by which plans
-    compete: their score or, in a robust search, their mean score over noisy replays.
-    ``rounds``: the tasks of each round, if the plan has barriers.
-    """
-
-    score: float = float("inf")
-    rank: float = float("inf")
-    queues: Queues = field(default_factory=list)
-    eviction: EvictionPolicy = OUR_EVICTION
-    plan: ReplicationPlan | None = None
-    origin: str = ""
-    rounds: Queues = field(default_factory=list)
 
 
 class LinkAwareRun:
@@ -211,10 +123,9 @@ class LinkAwareRun:
         self._ordered: Annealing | None = None
         self.options = request.settings or RULES
         seed = request.options.seed
-        self.noise = judging_noise(problem)
-        self.engine = Engine(
-            problem, seed, self.options, self.additive, noise=self.noise
-        )
+        noise = judging_noise(problem)
+        self.engine = Engine(problem, seed, self.options, self.additive, noise=noise)
+        self._judge = Judge(self.engine, noise, self.budget)
         self.robust = robust and self._replays_fit()
         self.budget.choice = self.robust
 
@@ -344,51 +255,13 @@ class LinkAwareRun:
         found.rank = found.score
         if not self.robust or found.score == inf:
             return
-        knobs = self.params
-        found.rank = inf
         kind = self._kind(found.score)
-        best = inf
-        if kind == self._kind(self._elite.score):
-            best = self._elite.rank
-        if kind > self._kind(self.best.score) or found.score > knobs.hopeless * best:
+        if kind > self._kind(self.best.score):
+            found.rank = inf
             return
-        few = knobs.few_draws
-        rest = knobs.all_draws - few
-        first = self.noisy_mean(found, FIRST_DRAW, few, knobs.give_up * best)
-        if first < inf:
-            second = self.noisy_mean(found, FIRST_DRAW + few, rest)
-            found.rank = (few * first + rest * second) / (few + rest)
-
-    def noisy_mean(
-        self, found: Best, first: int, count: int, most: float = inf
-    ) -> float:
-        """Return the mean score of *found* over *count* noisy replays, the first by
-        draw number *first*; infinite if it is above *most*.
-
-        The queues of a plan that was decided while tasks ran stand for its decisions.
-        """
-        plan = found.plan
-        if plan is not None and not (plan.dispatches or self._as_queues(plan)):
-            return self._mean_of_plan(plan, found.score, first, count)
-        draws = range(first, first + count)
-        self.budget.evaluations += count
-        return self.engine.noisy_mean(
-            found.queues, found.eviction, found.rounds, draws, most
-        )
-
-    def _mean_of_plan(
-        self, plan: ReplicationPlan, score: float, first: int, count: int
-    ) -> float:
-        """Return the mean of a plan whose replay needs more than queues.
-
-        The additive time of such a plan is not replayed under noise; its exact *score*
-        stands for its mean.
-        """
-        if self.additive:
-            return score
-        self.budget.evaluations += count
-        makespans = noisy_makespans(self.problem, plan, self.noise, count, first=first)
-        return sum(makespans) / count
+        rival = self._elite
+        least = rival.rank if kind == self._kind(rival.score) else inf
+        found.rank = self._judge.rank(found, least)
 
     def finish(self) -> None:
         """Choose the answer of a robust run: of the finalists, the one with the least
@@ -399,7 +272,7 @@ class LinkAwareRun:
         rivals = []
         for found in self._finalists[:count]:
             if self._kind(found.score) == self._kind(self.best.score):
-                mean = self.noisy_mean(found, FINAL_DRAW, draws)
+                mean = self._judge.mean(found, FINAL_DRAW, draws)
                 rivals.append(replace(found, rank=mean))
         if len(rivals) > 1:
             self.best = min(rivals, key=self.key)
@@ -505,18 +378,11 @@ class LinkAwareRun:
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
         """Return the measure, in seconds, of *plan*, whose tasks are in *queues*."""
-        if not self._as_queues(plan):
+        if not is_queues(self.problem, plan):
             schedule = simulate(self.problem, plan).schedule
             found = check(self.problem, plan, schedule).objectives
             return found.get(self.objective_name, inf)
         return self.engine.score(queues, plan.eviction)
-
-    def _as_queues(self, plan: ReplicationPlan) -> bool:
-        """Return whether the queues of the tasks and the eviction policy say all that a
-        replay of *plan* needs.
-        """
-        copies = sum(map(len, plan.order.values())) > len(self.problem.tasks)
-        return not (plan.rounds or plan.dispatches or copies)
 
     def improve(self) -> None:
         """Make restarts until the time, the number of replays or the bound ends the

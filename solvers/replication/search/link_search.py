@@ -57,6 +57,7 @@ class Engine:
         self.problem = problem
         self.make = maker_for(problem, kernels)
         self.options = options
+        self.additive = additive
         tasks = range(len(problem.tasks))
         queues = [tasks, *([()] * (len(problem.nodes) - 1))]
         # Room for a plan with a barrier before every task.

@@ -101,8 +101,8 @@ class SearchParams(Record):
     near: Annotated[float, Field(ge=1)] = 1.003
     final_share: Share = 0.05
     fewest_judged: Count = 100
-    steady: Annotated[float, Field(ge=1)] = 1.001
-    patience: Count = 50
+    steady: Annotated[float, Field(ge=1)] = 1.0001
+    patience: Count = 200
 
     def evaluations(
         self, problem: ReplicationProblem, limit: float | None = None

@@ -24,12 +24,8 @@ from ioopt.sim.replication.build import Noise
 from ioopt.sim.replication.noisy import noisy_makespans, noisy_metrics
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import link_aware
-from ioopt.solvers.replication.search.link_run import (
-    FINAL_DRAW,
-    FIRST_DRAW,
-    Best,
-    LinkAwareRun,
-)
+from ioopt.solvers.replication.search.judge import FINAL_DRAW, FIRST_DRAW, Best
+from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import Engine, Queues, by_replays
 from ioopt.solvers.replication.search.params import PARAMS
 
@@ -191,7 +187,7 @@ def test_optimal_plans_come_first_and_plans_behind_a_planner_last() -> None:
 
 
 def test_a_plan_that_meets_the_bound_ends_the_run_once_it_is_steady() -> None:
-    """Otherwise 50 more replays for each of the three tasks look for a steadier one."""
+    """Otherwise 200 more replays for each task look for a steadier plan."""
     run = run_of(tied(), bound=12.0)
     run.budget.evaluations = 40
     run.offer(Best(12.0, rank=13.0))
@@ -212,7 +208,7 @@ def test_of_equal_makespans_the_steadiest_plan_is_returned() -> None:
     assert steady.status is fragile.status is Status.OPTIMAL
     assert steady.objective == pytest.approx(fragile.objective)
     assert fragile.metrics["noisy_mean_seconds"] > 1.02 * fragile.objective
-    assert steady.metrics["noisy_mean_seconds"] < 1.001 * steady.objective
+    assert steady.metrics["noisy_mean_seconds"] < 1.01 * steady.objective
 
 
 def test_finalists_are_the_plans_of_least_means_near_the_least() -> None:
@@ -359,7 +355,7 @@ def test_a_noise_of_the_network_is_the_one_that_judges() -> None:
     )
     noisy = problem.model_copy(update={"network": network})
     run = run_of(noisy)
-    assert run.noise == Noise(0.5, 0.4)
+    assert run._judge.noise == Noise(0.5, 0.4)
     # The exact replay knows neither: its promise is unpadded.
     plan = solved(problem, 100, False)
     assert makespan(noisy, plan) == makespan(problem, plan)
