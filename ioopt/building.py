@@ -113,9 +113,11 @@ class Batch:
         cores: int = 1,
         speed: float = 1.0,
         holds: Iterable[str] = (),
+        memory: Size | None = None,
     ) -> str:
-        """Add a compute node and return its name. *disk* is the size of its disk; None
-        means unlimited. The files in *holds* may be added later.
+        """Add a compute node and return its name. *disk* is the size of its disk and
+        *memory* that of its memory; None means unlimited. The files in *holds* may be
+        added later.
         """
         size = None if disk is None else parse_bytes(disk)
         row = {
@@ -123,6 +125,7 @@ class Batch:
             "cores": cores,
             "speed": speed,
             "holds": _listed(holds),
+            "memory_bytes": None if memory is None else parse_bytes(memory),
         }
         return self._add("nodes", name, row)
 
@@ -152,9 +155,14 @@ class Batch:
         outputs: Iterable[str] | None = None,
         cores: int | None = None,
         release: Time | None = None,
+        memory: Size | None = None,
+        overhead: Time | None = None,
     ) -> str:
         """Add a task that reads *inputs*, computes, and writes *outputs*; return its
         name. All these files must have been added before.
+
+        It holds *cores* and *memory* while it runs, also for the *overhead* that
+        precedes its computing.
         """
         row = {
             "compute_seconds": parse_seconds(compute),
@@ -162,6 +170,8 @@ class Batch:
             "outputs": None if outputs is None else _listed(outputs),
             "cores": cores,
             "release_seconds": None if release is None else parse_seconds(release),
+            "memory_bytes": None if memory is None else parse_bytes(memory),
+            "overhead_seconds": None if overhead is None else parse_seconds(overhead),
         }
         return self._add("tasks", name, row)
 

@@ -1,4 +1,4 @@
-/* text e6e5554a3471c71fb4f32b7da53f96ff7218d5971c4e65a588276fba0416468b */
+/* text 8495a6a352e286e6e33d509e259a2cffaa3205ccd89a9881a3b9367d94da4882 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -150,7 +150,9 @@ static inline int64_t bit_count(int64_t a) {
 #define replication_moves_CROSSED 3LL
 #define replication_moves_WEIGHTS 8191LL
 #define replication_world_CLOSED (-2LL)
+#define replication_world_DISK_USE (-2LL)
 #define replication_world_FARTHEST_NEXT_USE 0LL
+#define replication_world_IDLE (-1LL)
 #define replication_world_LRU 2LL
 #define replication_world_OPEN (-1LL)
 #define replication_world_POPULARITY 1LL
@@ -398,8 +400,11 @@ typedef struct {
 
 typedef struct {
   double compute;
+  double overhead;
   double release;
+  int64_t memory;
   int64_t out_bytes;
+  int64_t disk_bytes;
   double start;
   double end;
   int32_t first_input;
@@ -453,8 +458,10 @@ typedef struct {
 
 typedef struct {
   int64_t disk;
+  int64_t memory;
   double speed;
   int64_t used;
+  int64_t free_memory;
   int32_t cores;
   int32_t staging;
   int32_t first_core;
@@ -1014,6 +1021,9 @@ struct replication_world_World {
   int64_t clearing;
   int64_t carried;
   int64_t logging;
+  int64_t task_disk;
+  int64_t task_flows;
+  int64_t crossed;
   int64_t draw;
   double latency;
   replication_world_Run * run;
@@ -1370,6 +1380,7 @@ static inline tuple_float_int replication_kernel_advance(replication_world_World
 EXPORTED tuple_float_int replication_kernel_begin_or_advance(replication_world_World * w, int64_t most, int64_t task, int64_t i);
 static inline void replication_kernel_complete(replication_world_World * w, double now);
 static inline void replication_kernel_count_readers(replication_world_World * w, int64_t i);
+static inline void replication_kernel_end_disk_use(replication_world_World * w, int64_t y, double now);
 static inline void replication_kernel_finish_task(replication_world_World * w, int64_t c, double now);
 static inline int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon);
 static inline void replication_kernel_leave_unassigned(replication_world_World * w);
@@ -1382,17 +1393,20 @@ EXPORTED tuple_float_int replication_kernel_replay(replication_world_World * w, 
 static inline void replication_kernel_reset(replication_world_World * w);
 static inline void replication_kernel_reset_numbers(replication_world_World * w);
 static inline int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now);
-static inline void replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end);
+static inline int64_t replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end);
 static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now);
 static inline int64_t replication_moves_bring(replication_world_World * w, int64_t i, int64_t y, int64_t e, int64_t kept, double now, int64_t ahead);
 static inline double replication_moves_bytes_of(replication_world_World * w, int64_t y, double now);
 static inline int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now);
 static inline void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x);
+static inline int64_t replication_moves_disk_of(replication_world_World * w, int64_t i);
 static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy);
+static inline void replication_moves_free_flow(replication_world_World * w, int64_t y);
 static inline int64_t replication_moves_free_slot(replication_world_World * w, int64_t i);
 static inline void replication_moves_keep_rate(replication_world_World * w, int64_t j, double rate);
 static inline int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f);
 static inline int64_t replication_moves_oldest_to_keep(replication_world_World * w, int64_t i);
+static inline void replication_moves_open_flow(replication_world_World * w, int64_t y, double now);
 static inline void replication_moves_open_resources(replication_world_World * w, int64_t num_busy);
 static inline void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now);
 static inline void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now);
@@ -1401,6 +1415,7 @@ static inline int64_t replication_moves_stage(replication_world_World * w, int64
 static inline void replication_moves_start_save(replication_world_World * w, int64_t i, double now);
 static inline int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now);
 static inline int64_t replication_moves_tightest(replication_world_World * w, int64_t num_busy);
+static inline void replication_moves_use_disk(replication_world_World * w, int64_t i, int64_t c, double now);
 static inline double replication_moves_weight_of(replication_world_World * w, int64_t f, int64_t target);
 static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
 static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
@@ -4455,6 +4470,9 @@ static inline double exact_queue_bound_cores_free(replication_world_World * w, i
   node = (&AT(w->nodes, i));
   idle = node->idle;
   time = w->run->now;
+  if (w->task_disk) {
+    return time;
+  }
   while ((idle < (&AT(w->entries, k))->cores)) {
     soonest = INFINITY;
     for (int64_t t_1 = node->first_core, end_t_1 = node->end_core; t_1 < end_t_1; t_1 += 1) {
@@ -4577,17 +4595,20 @@ static inline double exact_queue_bound_longest_path(replication_world_World * w,
   int64_t k = 0;
   exact_queue_bound_PathTask * task = 0;
   double compute = 0;
+  double overhead = 0;
   int64_t i = 0;
   double start = 0;
+  double busy = 0;
   best = 0.0;
   for (int64_t t_1 = 0; t_1 < path->order.length; t_1 += 1) {
     k = AT(path->order, t_1);
     task = (&AT(path->tasks, k));
     compute = (&AT(w->entries, k))->compute;
+    overhead = (&AT(w->entries, k))->overhead;
     if ((task->state == exact_queue_bound_QUEUED)) {
       double t_2 = exact_queue_bound_earliest(w, path, k, task->on);
       task->start = t_2;
-      task->end = (task->start + ((double)compute / (double)(&AT(w->nodes, task->on))->speed));
+      task->end = (task->start + (overhead + ((double)compute / (double)(&AT(w->nodes, task->on))->speed)));
     } else if ((task->state == exact_queue_bound_LOOSE)) {
       task->start = INFINITY;
       task->end = INFINITY;
@@ -4596,7 +4617,8 @@ static inline double exact_queue_bound_longest_path(replication_world_World * w,
         if ((AT(path->fits, ((k * w->num_nodes) + i))) && (replication_disk_is_open(w, i))) {
           start = exact_queue_bound_earliest(w, path, k, i);
           task->start = min_float(task->start, start);
-          task->end = min_float(task->end, (start + ((double)compute / (double)(&AT(w->nodes, i))->speed)));
+          busy = (overhead + ((double)compute / (double)(&AT(w->nodes, i))->speed));
+          task->end = min_float(task->end, (start + busy));
         }
       }
     }
@@ -6745,12 +6767,16 @@ static inline tuple_int_int replication_disk_list_victims(replication_world_Worl
 static inline int64_t replication_disk_make_room(replication_world_World * w, int64_t i, int64_t size, double now, int64_t aside) {
   replication_world_Node * node = 0;
   int64_t short_ = 0;
+  replication_world_Entry * head = 0;
+  int64_t waits = 0;
   int64_t limited = 0;
   int64_t count = 0;
   int64_t freeable = 0;
   node = (&AT(w->nodes, i));
   short_ = ((node->used + size) - node->disk);
-  limited = ((aside) || ((node->idle < (&AT(w->entries, (&AT(w->places, node->head))->entry))->cores)));
+  head = (&AT(w->entries, (&AT(w->places, node->head))->entry));
+  waits = (((node->idle < head->cores)) || ((node->free_memory < head->memory)));
+  limited = ((aside) || (waits));
   if ((w->growing) && (replication_disk_open_question(w, i, limited))) {
     return 0;
   }
@@ -6949,13 +6975,21 @@ static inline void replication_kernel_complete(replication_world_World * w, doub
   for (int64_t t_1 = 0, end_t_1 = w->cores.length; t_1 < end_t_1; t_1 += 1) {
     c = t_1;
     if (((&AT(w->cores, c))->end <= instant)) {
-      replication_kernel_finish_task(w, c, now);
+      if ((w->task_disk) && (((&AT(w->flows, (w->task_flows + c)))->file == replication_world_DISK_USE))) {
+        (&AT(w->cores, c))->end = INFINITY;
+      } else {
+        replication_kernel_finish_task(w, c, now);
+      }
     }
   }
   for (int64_t t_2 = 0, end_t_2 = w->flows.length; t_2 < end_t_2; t_2 += 1) {
     y = t_2;
     if (((&AT(w->flows, y))->due <= instant)) {
-      replication_moves_arrive(w, y, now);
+      if (((&AT(w->flows, y))->file == replication_world_DISK_USE)) {
+        replication_kernel_end_disk_use(w, y, now);
+      } else {
+        replication_moves_arrive(w, y, now);
+      }
     }
   }
   if (!(w->plain)) {
@@ -6994,6 +7028,19 @@ static inline void replication_kernel_count_readers(replication_world_World * w,
         file->freq = FIT32((file->freq + 1LL));
       }
     }
+  }
+}
+
+static inline void replication_kernel_end_disk_use(replication_world_World * w, int64_t y, double now) {
+  int64_t c = 0;
+  if (((&AT(w->flows, y))->rate < 0.0)) {
+    replication_moves_open_flow(w, y, now);
+    return;
+  }
+  replication_moves_free_flow(w, y);
+  c = (y - w->task_flows);
+  if (((&AT(w->cores, c))->end == INFINITY)) {
+    replication_kernel_finish_task(w, c, now);
   }
 }
 
@@ -7049,6 +7096,7 @@ static inline void replication_kernel_finish_task(replication_world_World * w, i
     }
   }
   node->idle = FIT32((node->idle + entry->cores));
+  node->free_memory = (node->free_memory + entry->memory);
   AT(w->finished, run->ended) = e;
   run->ended = (run->ended + 1LL);
   run->last_end = now;
@@ -7261,6 +7309,7 @@ static inline void replication_kernel_reset(replication_world_World * w) {
     node->head = FIT32(node->first_place);
     node->staged = FIT32(0LL);
     node->idle = FIT32(node->cores);
+    node->free_memory = node->memory;
     node->waiting = FIT32(0LL);
   }
   for (int64_t t_5 = 0; t_5 < w->cores.length; t_5 += 1) {
@@ -7332,6 +7381,7 @@ static inline int64_t replication_kernel_start_task(replication_world_World * w,
   int64_t x = 0;
   int64_t full = 0;
   replication_world_Read * read = 0;
+  int64_t c = 0;
   if (!(replication_moves_stage(w, i, now))) {
     return 0;
   }
@@ -7341,7 +7391,7 @@ static inline int64_t replication_kernel_start_task(replication_world_World * w,
   node = (&AT(w->nodes, i));
   e = (&AT(w->places, node->head))->entry;
   entry = (&AT(w->entries, e));
-  if ((node->idle < entry->cores)) {
+  if (((node->idle < entry->cores)) || ((node->free_memory < entry->memory))) {
     return 0;
   }
   x = ((entry->first_input + node->staged) - 1LL);
@@ -7363,7 +7413,10 @@ static inline int64_t replication_kernel_start_task(replication_world_World * w,
     read = (&AT(reads, x));
     (&AT(cells, (first + read->file)))->next_place = FIT32(read->follow);
   }
-  replication_kernel_take_cores(w, i, e, (now + ((double)entry->compute / (double)node->speed)));
+  c = replication_kernel_take_cores(w, i, e, (now + (entry->overhead + ((double)entry->compute / (double)node->speed))));
+  if (w->task_disk) {
+    replication_moves_use_disk(w, i, c, now);
+  }
   for (int64_t t_2 = entry->first_input, end_t_2 = entry->end_input; t_2 < end_t_2; t_2 += 1) {
     x = t_2;
     (&AT(w->files, (&AT(reads, x))->file))->need = FIT32(((&AT(w->files, (&AT(reads, x))->file))->need - 1LL));
@@ -7379,16 +7432,19 @@ static inline int64_t replication_kernel_start_task(replication_world_World * w,
   return 1;
 }
 
-static inline void replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end) {
+static inline int64_t replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end) {
+  int64_t first = 0;
   replication_world_Node * node = 0;
   int64_t wanted = 0;
   int64_t n = 0;
   int64_t best = 0;
   int64_t c = 0;
   replication_world_Core * core = 0;
+  first = (-1LL);
   node = (&AT(w->nodes, i));
   wanted = (&AT(w->entries, e))->cores;
   node->idle = FIT32((node->idle - wanted));
+  node->free_memory = (node->free_memory - (&AT(w->entries, e))->memory);
   for (int64_t t_1 = 0, end_t_1 = wanted; t_1 < end_t_1; t_1 += 1) {
     n = t_1;
     best = (-1LL);
@@ -7405,8 +7461,10 @@ static inline void replication_kernel_take_cores(replication_world_World * w, in
     (&AT(w->cores, best))->entry = FIT32(e);
     if ((n == 0LL)) {
       (&AT(w->cores, best))->end = end;
+      first = best;
     }
   }
+  return first;
 }
 
 static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now) {
@@ -7420,10 +7478,7 @@ static inline void replication_moves_arrive(replication_world_World * w, int64_t
   flow = (&AT(w->flows, y));
   f = flow->file;
   if (((flow->rate < 0.0)) && (((&AT(w->files, f))->size > 0LL))) {
-    flow->rate = 0.0;
-    flow->since = now;
-    flow->due = INFINITY;
-    run->changed = 1LL;
+    replication_moves_open_flow(w, y, now);
     return;
   }
   i = flow->target;
@@ -7447,9 +7502,7 @@ static inline void replication_moves_arrive(replication_world_World * w, int64_t
       run->last_end = now;
     }
   }
-  flow->file = FIT32((-1LL));
-  flow->due = INFINITY;
-  run->changed = 1LL;
+  replication_moves_free_flow(w, y);
   if ((w->logging) && ((flow->row < w->transfers.length))) {
     (&AT(w->transfers, flow->row))->end = now;
   }
@@ -7554,9 +7607,19 @@ static inline void replication_moves_cross(replication_world_World * w, int64_t 
     AT(use, x) = target;
     AT(use, (x + 1LL)) = source;
     AT(use, (x + 2LL)) = (-1LL);
+    if (w->task_disk) {
+      int64_t t_1 = replication_moves_disk_of(w, target);
+      AT(use, (x + 2LL)) = t_1;
+      int64_t t_2 = replication_moves_disk_of(w, source);
+      AT(use, (x + 3LL)) = t_2;
+    }
     return;
   }
   i = max_int(source, target);
+  if (w->task_disk) {
+    int64_t t_3 = replication_moves_disk_of(w, i);
+    AT(use, (x + 3LL)) = t_3;
+  }
   link = (w->num_nodes + w->num_storages);
   storage = (&AT(w->files, f))->storage;
   AT(use, x) = i;
@@ -7564,8 +7627,13 @@ static inline void replication_moves_cross(replication_world_World * w, int64_t 
   AT(use, (x + 2LL)) = ((storage >= 0LL) ? (w->num_nodes + storage) : (-1LL));
 }
 
+static inline int64_t replication_moves_disk_of(replication_world_World * w, int64_t i) {
+  return ((((w->num_nodes + w->num_storages) + 1LL) + w->num_nodes) + i);
+}
+
 static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy) {
   list_int64_t use = {0};
+  int64_t crossed = 0;
   int64_t waiting = 0;
   int64_t tight = 0;
   double share = 0;
@@ -7573,6 +7641,7 @@ static inline void replication_moves_fill(replication_world_World * w, int64_t n
   int64_t x = 0;
   int64_t crosses = 0;
   use = w->use;
+  crossed = w->crossed;
   replication_moves_open_resources(w, num_busy);
   waiting = num_busy;
   while ((waiting > 0LL)) {
@@ -7586,14 +7655,23 @@ static inline void replication_moves_fill(replication_world_World * w, int64_t n
       if (((&AT(w->busy, j))->rate >= 0.0)) {
         continue;
       }
-      x = (j * replication_moves_CROSSED);
+      x = (j * crossed);
       crosses = (((AT(use, x) == tight)) || ((AT(use, (x + 1LL)) == tight)) || ((AT(use, (x + 2LL)) == tight)));
+      if ((crossed > replication_moves_CROSSED)) {
+        crosses = ((crosses) || ((AT(use, (x + 3LL)) == tight)));
+      }
       if ((crosses) || ((tight < 0LL))) {
         replication_moves_keep_rate(w, j, (share * (&AT(w->flows, (&AT(w->busy, j))->flow))->weight));
         waiting = (waiting - 1LL);
       }
     }
   }
+}
+
+static inline void replication_moves_free_flow(replication_world_World * w, int64_t y) {
+  (&AT(w->flows, y))->file = FIT32(replication_world_IDLE);
+  (&AT(w->flows, y))->due = INFINITY;
+  w->run->changed = 1LL;
 }
 
 static inline int64_t replication_moves_free_slot(replication_world_World * w, int64_t i) {
@@ -7616,7 +7694,7 @@ static inline void replication_moves_keep_rate(replication_world_World * w, int6
   replication_world_Resource * resource = 0;
   (&AT(w->busy, j))->rate = rate;
   weight = (&AT(w->flows, (&AT(w->busy, j))->flow))->weight;
-  for (int64_t t_1 = (j * replication_moves_CROSSED), end_t_1 = ((j + 1LL) * replication_moves_CROSSED); t_1 < end_t_1; t_1 += 1) {
+  for (int64_t t_1 = (j * w->crossed), end_t_1 = ((j + 1LL) * w->crossed); t_1 < end_t_1; t_1 += 1) {
     x = t_1;
     if ((AT(w->use, x) >= 0LL)) {
       resource = (&AT(w->resources, AT(w->use, x)));
@@ -7635,6 +7713,7 @@ static inline int64_t replication_moves_least_loaded(replication_world_World * w
   int64_t best = 0;
   double near = 0;
   int64_t j = 0;
+  double door = 0;
   double share = 0;
   double far = 0;
   resources = w->resources;
@@ -7647,7 +7726,7 @@ static inline int64_t replication_moves_least_loaded(replication_world_World * w
     flow = &AT(w->flows, t_2);
     if (((flow->file >= 0LL)) && (((&AT(w->files, flow->file))->size > 0LL))) {
       replication_moves_cross(w, flow->file, flow->source, flow->target, 0LL);
-      for (int64_t t_3 = 0, end_t_3 = replication_moves_CROSSED; t_3 < end_t_3; t_3 += 1) {
+      for (int64_t t_3 = 0, end_t_3 = w->crossed; t_3 < end_t_3; t_3 += 1) {
         x = t_3;
         if ((AT(use, x) >= 0LL)) {
           (&AT(resources, AT(use, x)))->crossing = ((&AT(resources, AT(use, x)))->crossing + 1LL);
@@ -7659,7 +7738,11 @@ static inline int64_t replication_moves_least_loaded(replication_world_World * w
   near = 0.0;
   for (int64_t t_4 = 0, end_t_4 = w->num_nodes; t_4 < end_t_4; t_4 += 1) {
     j = t_4;
-    share = ((double)(&AT(resources, j))->capacity / (double)((&AT(resources, j))->crossing + 1LL));
+    door = (&AT(resources, j))->capacity;
+    if (w->task_disk) {
+      door = min_float(door, (&AT(resources, replication_moves_disk_of(w, j)))->capacity);
+    }
+    share = ((double)door / (double)((&AT(resources, j))->crossing + 1LL));
     if ((((&AT(w->cells, ((j * w->num_files) + f)))->has == 1LL)) && ((share > near))) {
       best = j;
       near = share;
@@ -7705,15 +7788,26 @@ static inline int64_t replication_moves_oldest_to_keep(replication_world_World *
   return best;
 }
 
+static inline void replication_moves_open_flow(replication_world_World * w, int64_t y, double now) {
+  replication_world_Flow * flow = 0;
+  flow = (&AT(w->flows, y));
+  flow->rate = 0.0;
+  flow->since = now;
+  flow->due = INFINITY;
+  w->run->changed = 1LL;
+}
+
 static inline void replication_moves_open_resources(replication_world_World * w, int64_t num_busy) {
   list_int64_t use = {0};
+  int64_t crossed = 0;
   int64_t x = 0;
   replication_world_Resource * resource = 0;
   int64_t j = 0;
   replication_world_Busy * busy = 0;
   double weight = 0;
   use = w->use;
-  for (int64_t t_1 = 0, end_t_1 = (num_busy * replication_moves_CROSSED); t_1 < end_t_1; t_1 += 1) {
+  crossed = w->crossed;
+  for (int64_t t_1 = 0, end_t_1 = (num_busy * crossed); t_1 < end_t_1; t_1 += 1) {
     x = t_1;
     if ((AT(use, x) >= 0LL)) {
       resource = (&AT(w->resources, AT(use, x)));
@@ -7726,7 +7820,7 @@ static inline void replication_moves_open_resources(replication_world_World * w,
     busy = (&AT(w->busy, j));
     busy->rate = (-1.0);
     weight = (&AT(w->flows, busy->flow))->weight;
-    for (int64_t t_3 = (j * replication_moves_CROSSED), end_t_3 = ((j + 1LL) * replication_moves_CROSSED); t_3 < end_t_3; t_3 += 1) {
+    for (int64_t t_3 = (j * crossed), end_t_3 = ((j + 1LL) * crossed); t_3 < end_t_3; t_3 += 1) {
       x = t_3;
       if ((AT(use, x) >= 0LL)) {
         (&AT(w->resources, AT(use, x)))->crossing = ((&AT(w->resources, AT(use, x)))->crossing + weight);
@@ -7797,22 +7891,34 @@ static inline void replication_moves_share_out(replication_world_World * w, doub
   int64_t count = 0;
   int64_t y = 0;
   replication_world_Flow * flow = 0;
+  int64_t x = 0;
   int64_t j = 0;
   double rate = 0;
   count = 0LL;
   for (int64_t t_1 = 0, end_t_1 = w->flows.length; t_1 < end_t_1; t_1 += 1) {
     y = t_1;
     flow = (&AT(w->flows, y));
-    if (((flow->file < 0LL)) || ((flow->rate < 0.0)) || (((&AT(w->files, flow->file))->size == 0LL))) {
+    if (((flow->file == replication_world_IDLE)) || ((flow->rate < 0.0))) {
       continue;
     }
-    replication_moves_cross(w, flow->file, flow->source, flow->target, (replication_moves_CROSSED * count));
+    if ((flow->file == replication_world_DISK_USE)) {
+      for (int64_t t_2 = (w->crossed * count), end_t_2 = (w->crossed * (count + 1LL)); t_2 < end_t_2; t_2 += 1) {
+        x = t_2;
+        AT(w->use, x) = (-1LL);
+      }
+      int64_t t_3 = replication_moves_disk_of(w, flow->target);
+      AT(w->use, (w->crossed * count)) = t_3;
+    } else if (((&AT(w->files, flow->file))->size == 0LL)) {
+      continue;
+    } else {
+      replication_moves_cross(w, flow->file, flow->source, flow->target, (w->crossed * count));
+    }
     (&AT(w->busy, count))->flow = FIT32(y);
     count = (count + 1LL);
   }
   replication_moves_fill(w, count);
-  for (int64_t t_2 = 0, end_t_2 = count; t_2 < end_t_2; t_2 += 1) {
-    j = t_2;
+  for (int64_t t_4 = 0, end_t_4 = count; t_4 < end_t_4; t_4 += 1) {
+    j = t_4;
     rate = (&AT(w->busy, j))->rate;
     flow = (&AT(w->flows, (&AT(w->busy, j))->flow));
     if ((rate != flow->rate)) {
@@ -7938,6 +8044,7 @@ static inline int64_t replication_moves_start_transfer(replication_world_World *
 static inline int64_t replication_moves_tightest(replication_world_World * w, int64_t num_busy) {
   list_int64_t use = {0};
   list_replication_world_Resource resources = {0};
+  int64_t crossed = 0;
   double share = 0;
   int64_t tight = 0;
   int64_t j = 0;
@@ -7945,6 +8052,7 @@ static inline int64_t replication_moves_tightest(replication_world_World * w, in
   replication_world_Resource * resource = 0;
   use = w->use;
   resources = w->resources;
+  crossed = w->crossed;
   share = INFINITY;
   tight = (-1LL);
   for (int64_t t_1 = 0, end_t_1 = num_busy; t_1 < end_t_1; t_1 += 1) {
@@ -7952,7 +8060,7 @@ static inline int64_t replication_moves_tightest(replication_world_World * w, in
     if (((&AT(w->busy, j))->rate >= 0.0)) {
       continue;
     }
-    for (int64_t t_2 = (j * replication_moves_CROSSED), end_t_2 = ((j + 1LL) * replication_moves_CROSSED); t_2 < end_t_2; t_2 += 1) {
+    for (int64_t t_2 = (j * crossed), end_t_2 = ((j + 1LL) * crossed); t_2 < end_t_2; t_2 += 1) {
       x = t_2;
       if ((AT(use, x) >= 0LL)) {
         resource = (&AT(resources, AT(use, x)));
@@ -7964,6 +8072,29 @@ static inline int64_t replication_moves_tightest(replication_world_World * w, in
     }
   }
   return tight;
+}
+
+static inline void replication_moves_use_disk(replication_world_World * w, int64_t i, int64_t c, double now) {
+  replication_world_Entry * entry = 0;
+  int64_t limited = 0;
+  replication_world_Flow * flow = 0;
+  entry = (&AT(w->entries, (&AT(w->cores, c))->entry));
+  limited = ((&AT(w->resources, replication_moves_disk_of(w, i)))->capacity < INFINITY);
+  if (((entry->disk_bytes == 0LL)) || (!(limited))) {
+    return;
+  }
+  flow = (&AT(w->flows, (w->task_flows + c)));
+  flow->file = FIT32(replication_world_DISK_USE);
+  flow->source = FIT32(i);
+  flow->target = FIT32(i);
+  flow->left = (double)(entry->disk_bytes);
+  flow->since = now;
+  flow->weight = 1.0;
+  flow->rate = replication_moves_CLOSED;
+  flow->due = (now + entry->overhead);
+  if ((entry->overhead == 0.0)) {
+    replication_moves_open_flow(w, (w->task_flows + c), now);
+  }
 }
 
 static inline double replication_moves_weight_of(replication_world_World * w, int64_t f, int64_t target) {
@@ -8893,4 +9024,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "e6e5554a3471c71fb4f32b7da53f96ff7218d5971c4e65a588276fba0416468b"; }
+EXPORTED const char *text_digest(void) { return "8495a6a352e286e6e33d509e259a2cffaa3205ccd89a9881a3b9367d94da4882"; }

@@ -9,6 +9,7 @@ seconds, rates in bytes per second.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from ioopt.errors import SimulationError
 from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER, Network, Node, Task
@@ -119,15 +120,52 @@ class DispatchView(ABC):
 
     @abstractmethod
     def fits(self, k: int, i: int) -> bool:
-        """Return whether node *i* has enough cores and disk space for task *k*
-        (workflow rule 2).
+        """Return whether node *i* has enough cores, memory and disk space for task *k*
+        (workflow rules 2 and 24).
         """
+
+    def idle_memory(self, i: int) -> float:
+        """Return the free bytes of memory of node *i*; infinity without a limit."""
+        memory = self.nodes[i].memory_bytes
+        if memory is None:
+            return inf
+        return memory - sum(
+            self.task(row.task).memory_bytes for row in self.computing(i)
+        )
+
+    def idles_for(self, k: int, i: int) -> bool:
+        """Return whether enough cores of node *i* are idle now for task *k*, and enough
+        of its memory is free.
+        """
+        task = self.task(k)
+        if task.cores > self.idle_cores(i):
+            return False
+        return task.memory_bytes == 0 or task.memory_bytes <= self.idle_memory(i)
 
     def core_time(self, k: int, i: int) -> float:
         """Return the planned time in seconds at which enough cores of node *i* are idle
-        for task *k* (workflow rule 12).
+        for task *k*, and enough memory is free (workflow rules 12 and 24).
         """
-        return self.core_times(i)[self.task(k).cores - 1]
+        task = self.task(k)
+        idle = self.core_times(i)[task.cores - 1]
+        if task.memory_bytes == 0 or self.nodes[i].memory_bytes is None:
+            return idle
+        return max(idle, self._memory_time(task.memory_bytes, i))
+
+    def _memory_time(self, wanted: int, i: int) -> float:
+        """Return the planned time in seconds from which the tasks that still compute
+        leave *wanted* bytes of the memory of node *i*; 0 if they do so already.
+        """
+        free = self.idle_memory(i)
+        last_first = sorted(
+            self.computing(i), key=lambda row: row.end_seconds, reverse=True
+        )
+        free += sum(self.task(row.task).memory_bytes for row in last_first)
+        for row in last_first:
+            free -= self.task(row.task).memory_bytes
+            if free < wanted:
+                return row.end_seconds
+        return 0.0
 
     def missing_seconds(self, k: int, i: int) -> float:
         """Return the seconds that node *i* needs to receive the inputs of task *k* that
@@ -157,7 +195,7 @@ class DispatchView(ABC):
         """
         if not self.fits(k, i):
             return False
-        return self.prefetch or self.task(k).cores <= self.idle_cores(i)
+        return self.prefetch or self.idles_for(k, i)
 
 
 Dispatcher = Callable[[DispatchView], Pair | None]

@@ -119,7 +119,7 @@ class LiveView(DispatchView):
         for f, size in sizes.items():
             self._sizes[f] = size
         self._come(sizes, i)
-        while waiting and self.task(waiting[0]).cores <= self.idle_cores(i):
+        while waiting and self.idles_for(waiting[0], i):
             self._starts(waiting.pop(0), i, 0.0)
 
     def ask(self, dispatcher: Dispatcher) -> Pair | None:
@@ -143,7 +143,7 @@ class LiveView(DispatchView):
         self._running[k] = i
         if not self.prefetch:
             staging = 0.0
-        if self.task(k).cores <= self.idle_cores(i):
+        if self.idles_for(k, i):
             self._starts(k, i, staging)
         else:
             self._waits[i].append(k)
@@ -258,7 +258,9 @@ class LiveView(DispatchView):
         :data:`LATENCY` in total.
         """
         waiting = self._waits[i]
-        if sum(self.task(k).compute_seconds for k in waiting) < LATENCY:
+        tasks = [self.task(k) for k in waiting]
+        seconds = [task.overhead_seconds + task.compute_seconds for task in tasks]
+        if sum(seconds) < LATENCY:
             return None
         return waiting[-1]
 
@@ -269,7 +271,9 @@ class LiveView(DispatchView):
         speed = self.nodes[i].speed
         rows = []
         for k, (start, staging) in sorted(self._computing[i].items()):
-            end = start + (staging + self.task(k).compute_seconds / speed)
+            task = self.task(k)
+            busy = task.overhead_seconds + task.compute_seconds / speed
+            end = start + (staging + busy)
             rows.append(Computing(k, start, max(self.now, end)))
         return rows
 
@@ -291,11 +295,14 @@ class LiveView(DispatchView):
         return sorted(times)
 
     def fits(self, k: int, i: int) -> bool:
-        """Return whether node *i* is in use and has enough cores and disk for task
-        *k*.
+        """Return whether node *i* is in use and has enough cores, memory and disk for
+        task *k*.
         """
         node = self.nodes[i]
-        if i in self._down or self.task(k).cores > node.cores:
+        task = self.task(k)
+        if i in self._down or task.cores > node.cores:
+            return False
+        if node.memory_bytes is not None and task.memory_bytes > node.memory_bytes:
             return False
         if node.disk_bytes is None:
             return True

@@ -121,10 +121,11 @@ class Node(base.Lean):
     A disk of None is unlimited. ``holds`` has the files on the disk at time 0.
     ``staging`` is the largest number of files that the node receives at once.
     ``disk_bytes_per_second`` limits incoming and outgoing transfers together (None:
+    unlimited). ``memory_bytes`` is the memory that computing tasks share (None:
     unlimited).
     """
 
-    LATER = frozenset({"cores", "staging", "disk_bytes_per_second"})
+    LATER = frozenset({"cores", "staging", "disk_bytes_per_second", "memory_bytes"})
     id: base.Name
     disk_bytes: base.Count | None = None
     speed: base.Positive = 1.0
@@ -132,6 +133,7 @@ class Node(base.Lean):
     cores: base.Cores = 1
     staging: base.Cores = 1
     disk_bytes_per_second: base.BytesPerSecond | None = None
+    memory_bytes: base.Count | None = None
 
 
 class File(base.Lean):
@@ -153,20 +155,29 @@ class Task(base.Lean):
 
     In a workflow, a task also has the files that it writes, the number of cores that it
     takes, and the time of its arrival. The number of cores does not change the compute
-    time.
+    time. ``memory_bytes`` is the memory that it holds while it runs.
+    ``overhead_seconds`` is the time for which it holds cores and memory before it
+    computes; it does not depend on the speed of the node.
     """
 
-    LATER = frozenset({"outputs", "cores", "release_seconds"})
+    LATER = frozenset(
+        {"outputs", "cores", "release_seconds", "memory_bytes", "overhead_seconds"}
+    )
     id: base.Name
     compute_seconds: base.Seconds
     inputs: tuple[base.Name, ...] = ()
     outputs: tuple[base.Name, ...] = ()
     cores: base.Cores = 1
     release_seconds: base.Seconds = 0.0
+    memory_bytes: base.Count = 0
+    overhead_seconds: base.Seconds = 0.0
 
 
-class ReplicationProblem(base.Problem):
+class ReplicationProblem(base.Problem, base.Lean):
     """One batch of tasks, the files they share, and the nodes on which they may run.
+
+    ``task_disk``: whether the files that a task reads and writes pass the disk of its
+    node while it computes.
 
     Raises a validation error that names the item for repeated ids, references to
     unknown items, repeated inputs or outputs, held files that exceed the disk, files
@@ -174,12 +185,14 @@ class ReplicationProblem(base.Problem):
     of tasks.
     """
 
+    LATER = frozenset({"task_disk"})
     format: Literal["ioopt/replication"] = "ioopt/replication"
     network: Network
     storages: tuple[Storage, ...] = ()
     nodes: tuple[Node, ...] = Field(min_length=1)
     files: tuple[File, ...] = ()
     tasks: tuple[Task, ...] = ()
+    task_disk: Annotated[bool, Field(strict=True)] = False
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -316,11 +329,18 @@ class ReplicationProblem(base.Problem):
     def is_workflow(self) -> bool:
         """Return whether the problem is a workflow rather than a batch.
 
-        In a workflow, some task writes files, arrives later or takes several cores, or
-        some node has several cores.
+        In a workflow, some task writes files, arrives later, takes several cores or
+        memory, or has an overhead, or some node has several cores; or tasks use the
+        disks of their nodes while they compute.
         """
+        if self.task_disk:
+            return True
         return any(node.cores > 1 for node in self.nodes) or any(
-            task.outputs or task.cores > 1 or task.release_seconds > 0
+            task.outputs
+            or task.cores > 1
+            or task.release_seconds > 0
+            or task.memory_bytes > 0
+            or task.overhead_seconds > 0
             for task in self.tasks
         )
 
@@ -370,19 +390,26 @@ class ReplicationProblem(base.Problem):
         return self._task_bytes[task]
 
     def fits(self, task: int, node: int) -> bool:
-        """Return whether a node has the cores and the disk for a task (workflow rule
-        2).
+        """Return whether a node has the cores, the memory and the disk for a task
+        (workflow rules 2 and 24).
         """
-        if self.tasks[task].cores > self.nodes[node].cores:
+        wanted = self.tasks[task]
+        given = self.nodes[node]
+        if wanted.cores > given.cores:
             return False
-        disk = self.nodes[node].disk_bytes
+        if given.memory_bytes is not None and wanted.memory_bytes > given.memory_bytes:
+            return False
+        disk = given.disk_bytes
         return disk is None or self._task_bytes[task] <= disk
 
     @cached_property
     def hosts(self) -> tuple[tuple[int, ...], ...]:
-        """Return, for each task, the positions of nodes with cores and disk for it."""
-        kinds = {(node.cores, node.disk_bytes): i for i, node in enumerate(self.nodes)}
-        alike = [kinds[node.cores, node.disk_bytes] for node in self.nodes]
+        """Return, for each task, the positions of the nodes that it fits."""
+        sizes = [
+            (node.cores, node.disk_bytes, node.memory_bytes) for node in self.nodes
+        ]
+        kinds = {size: i for i, size in enumerate(sizes)}
+        alike = [kinds[size] for size in sizes]
         found: dict[tuple[bool, ...], tuple[int, ...]] = {}
         rows = []
         for k in range(len(self.tasks)):
@@ -396,7 +423,8 @@ class ReplicationProblem(base.Problem):
     def require_room(self) -> None:
         """Raise UnsolvableInstanceError for a task that no node can run (rule 8).
 
-        A node can run a task if its disk holds the files and it has the cores.
+        A node can run a task if its disk holds the files and it has the cores and the
+        memory.
         """
         for k, task in enumerate(self.tasks):
             if self.hosts[k]:
@@ -406,6 +434,12 @@ class ReplicationProblem(base.Problem):
                 f"takes {task.cores} cores and reads and writes {wanted} bytes; no "
                 "node has both, so none"
             )
+            if task.memory_bytes:
+                text = (
+                    f"takes {task.cores} cores and {task.memory_bytes} bytes of "
+                    f"memory, and reads and writes {wanted} bytes; no node has all of "
+                    "them, so none"
+                )
             if not self.is_workflow:
                 largest = max(node.disk_bytes or 0 for node in self.nodes)
                 text = (
@@ -421,8 +455,8 @@ class ReplicationProblem(base.Problem):
         """
         if self.is_workflow:
             raise NotApplicableError(
-                f"{what} takes batches, not workflows (outputs, cores, release times); "
-                "auto and exact-workflow take both"
+                f"{what} takes batches, not workflows (outputs, cores, release times, "
+                "memory, overheads); auto and exact-workflow take both"
             )
 
 

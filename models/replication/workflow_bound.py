@@ -5,10 +5,10 @@ The bounds are valid for batches too. *Critical path*: a task starts only after 
 predecessors, and its successors must follow. *Cores*: the computing that cannot start
 before an instant takes time on the cores after it. *Links*: the bytes that must cross a
 link or the disk of a storage take time there, after the first task that reads them has
-arrived and before the last one ends.
+arrived and before the last one ends. *Memory*: as for cores.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
@@ -50,7 +50,7 @@ def bounds_of(
 
 @dataclass(frozen=True)
 class WorkflowBound:
-    """Compute the three bounds of one instance, in seconds.
+    """Compute the four bounds of one instance, in seconds.
 
     *link_model* replaces the instance's own model of the remote link.
     """
@@ -60,8 +60,8 @@ class WorkflowBound:
 
     @property
     def seconds(self) -> float:
-        """Return the largest of the three bounds."""
-        return max(self.critical_path, self.core_area, self.link)
+        """Return the largest of the four bounds."""
+        return max(self.critical_path, self.core_area, self.memory_area, self.link)
 
     @cached_property
     def critical_path(self) -> float:
@@ -83,7 +83,29 @@ class WorkflowBound:
         tasks = self.problem.tasks
         nodes = self.problem.nodes
         power = sum(node.cores * node.speed for node in nodes)
-        area = [task.cores * task.compute_seconds / power for task in tasks]
+        rows = zip(tasks, self.hold, strict=True)
+        return self._area([task.cores * hold / power for task, hold in rows])
+
+    @cached_property
+    def memory_area(self) -> float:
+        """Return the bound of the memory: byte seconds divided by all memory, as for
+        cores; 0 if some node has no limit (workflow rule 24).
+        """
+        power = 0.0
+        for node in self.problem.nodes:
+            if node.memory_bytes is None:
+                return 0.0
+            power += node.memory_bytes * node.speed
+        if power == 0.0:
+            return 0.0
+        rows = zip(self.problem.tasks, self.hold, strict=True)
+        return self._area([task.memory_bytes * hold / power for task, hold in rows])
+
+    def _area(self, area: Sequence[float]) -> float:
+        """Return the bound of what tasks hold; *area* has, for each task, the seconds
+        for which it would take all that the nodes have.
+        """
+        tasks = self.problem.tasks
         best = 0.0
         total = 0.0
         last_first = sorted(
@@ -165,15 +187,27 @@ class WorkflowBound:
 
     @cached_property
     def seconds_on_fastest(self) -> list[float]:
-        """Return, for each task, its compute time on the fastest node that it fits, in
-        seconds.
+        """Return, for each task, its overhead and its compute time on the fastest node
+        that it fits, in seconds.
         """
         nodes = self.problem.nodes
         fastest = max(node.speed for node in nodes)
         found = []
         for task, hosts in zip(self.problem.tasks, self.problem.hosts, strict=True):
             speed = max((nodes[i].speed for i in hosts), default=fastest)
-            found.append(task.compute_seconds / speed)
+            found.append(task.overhead_seconds + task.compute_seconds / speed)
+        return found
+
+    @cached_property
+    def hold(self) -> list[float]:
+        """Return, for each task, the least seconds, times speed, for which it holds its
+        cores: its computing, and its overhead on the slowest node that it fits.
+        """
+        nodes = self.problem.nodes
+        found = []
+        for task, hosts in zip(self.problem.tasks, self.problem.hosts, strict=True):
+            speed = min((nodes[i].speed for i in hosts), default=0.0)
+            found.append(task.compute_seconds + task.overhead_seconds * speed)
         return found
 
     @cached_property
@@ -393,12 +427,13 @@ class TransferBound(WorkflowBound):
     def _classes(self) -> list[Node]:
         """Return the first node of each kind.
 
-        Nodes of a kind have equal speed, cores and disk; the files that they hold do
-        not matter.
+        Nodes of a kind have equal speed, cores, disk and memory; the files that they
+        hold do not matter.
         """
         kinds = {}
         for node in reversed(self.problem.nodes):
-            kinds[node.speed, node.cores, node.disk_bytes] = node
+            kind = (node.speed, node.cores, node.disk_bytes, node.memory_bytes)
+            kinds[kind] = node
         return list(kinds.values())
 
     @cached_property
@@ -416,8 +451,9 @@ class TransferBound(WorkflowBound):
         return found
 
     def _work(self, k: int, node: Node) -> float:
-        """Return the seconds that task *k* computes on *node*."""
-        return self.problem.tasks[k].compute_seconds / node.speed
+        """Return the seconds for which task *k* holds its cores on *node*."""
+        task = self.problem.tasks[k]
+        return task.overhead_seconds + task.compute_seconds / node.speed
 
     def _cores(self, tasks: Iterable[int], c: int) -> float:
         """Return the seconds for which *tasks* keep all cores of a node of kind *c*
@@ -430,7 +466,9 @@ class TransferBound(WorkflowBound):
         for k in tasks:
             if all(c != other for other, _ in self._places[k]):
                 return float("inf")
-            total += self.problem.tasks[k].cores * self.problem.tasks[k].compute_seconds
+            task = self.problem.tasks[k]
+            seconds = task.overhead_seconds * node.speed + task.compute_seconds
+            total += task.cores * seconds
         return total / (node.cores * node.speed)
 
     @cached_property

@@ -153,8 +153,9 @@ class Relaxation:
         work: dict[tuple[int, int], Fraction] = {}
         for k, hosts in enumerate(problem.hosts):
             seconds = exact(problem.tasks[k].compute_seconds)
+            overhead = exact(problem.tasks[k].overhead_seconds)
             for i in hosts:
-                work[k, i] = seconds / exact(problem.nodes[i].speed)
+                work[k, i] = overhead + seconds / exact(problem.nodes[i].speed)
         times = [exact(task.release_seconds) for task in problem.tasks]
         for rate in (self.remote, self.replica, *self.disks.values()):
             times += [file.bytes / rate for file in problem.files]

@@ -156,7 +156,10 @@ def expected_end(view: DispatchView, k: int, i: int) -> float:
         if view.copies(f) > 0:
             rate = network.replica_bytes_per_second
         seconds += view.size(f) / rate
-    return seconds + view.task(k).compute_seconds / view.nodes[i].speed
+    task = view.task(k)
+    return seconds + (
+        task.overhead_seconds + task.compute_seconds / view.nodes[i].speed
+    )
 
 
 def _same(decide: Dispatcher) -> Callable[[object], Dispatcher]:

@@ -131,7 +131,10 @@ def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
             seconds, node = heappop(free)
         queues[node].append(k)
         power = problem.nodes[node].speed * problem.nodes[node].cores
-        heappush(free, (seconds + problem.tasks[k].compute_seconds / power, node))
+        task = problem.tasks[k]
+        busy = task.overhead_seconds * task.cores / problem.nodes[node].cores
+        busy += task.compute_seconds / power
+        heappush(free, (seconds + busy, node))
         for row in passed:
             heappush(free, row)
         for j in after[k]:

@@ -14,6 +14,8 @@ from workflow_timeline import CASES, disagreement, noisy_disagreement
     [
         pytest.param("workflow", "compiled", 120, marks=needs_kernels),
         ("options", "python", 120),
+        ("needs", "python", 60),
+        pytest.param("needs", "compiled", 80, marks=needs_kernels),
         pytest.param("batch", "compiled", 200, marks=needs_kernels),
         *(
             pytest.param(kind, engine, 500, marks=pytest.mark.slow)

@@ -11,7 +11,7 @@ from typing import Any
 from random_workflows import random_workflow
 from replication_samples import made
 from workflow_exhaustive import POLICIES, tight_workflow
-from workflow_timeline import random_order
+from workflow_timeline import give_needs, random_order
 
 from ioopt.checks.replication.metrics import lower_bound
 from ioopt.decisions.replication import Dispatcher
@@ -54,7 +54,10 @@ def wrong_bounds(seed: int, plans: int) -> tuple[int, list[str]]:
     """Return the number of plans tried on one instance, and the errors of its bound."""
     rng = random.Random(seed)
     make = tight_workflow if seed % 3 == 0 else random_workflow
-    problem = ReplicationProblem.model_validate(make(seed, rng.randint(2, 14)))
+    instance = make(seed, rng.randint(2, 14))
+    if seed % 2 == 0:
+        give_needs(random.Random(seed), instance)
+    problem = ReplicationProblem.model_validate(instance)
     if not all(problem.hosts):
         return 0, []
     bound, plain = TransferBound(problem).seconds, WorkflowBound(problem).seconds

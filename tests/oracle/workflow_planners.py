@@ -45,11 +45,21 @@ class Oracle:
     def speed(self, node: str) -> Fraction:
         return Fraction(str(self.nodes[node].get("speed", 1)))
 
+    def overhead(self, task: str) -> Fraction:
+        return Fraction(str(self.tasks[task].get("overhead_seconds", 0)))
+
+    def memory(self, task: str) -> int:
+        return int(self.tasks[task].get("memory_bytes", 0))
+
     def work(self, task: str, node: str) -> Fraction:
-        return Fraction(str(self.tasks[task]["compute_seconds"])) / self.speed(node)
+        computing = Fraction(str(self.tasks[task]["compute_seconds"]))
+        return self.overhead(task) + computing / self.speed(node)
 
     def fits(self, task: str, node: str) -> bool:
         row, disk = self.tasks[task], self.nodes[node].get("disk_bytes")
+        limit = self.nodes[node].get("memory_bytes")
+        if limit is not None and self.memory(task) > limit:
+            return False
         need = sum(self.size[f] for f in self.reads(task) + self.writes(task))
         return self.cores(row) <= self.cores(self.nodes[node]) and (
             disk is None or need <= disk
@@ -85,7 +95,8 @@ class Oracle:
                     self.size[f] for f in set(self.writes(task)) & set(self.reads(j))
                 )
                 tails.append(near * moved + self.rank(j, near))
-        return Fraction(str(self.tasks[task]["compute_seconds"])) * mean + max(tails)
+        computing = Fraction(str(self.tasks[task]["compute_seconds"]))
+        return self.overhead(task) + computing * mean + max(tails)
 
     # The start of a task on a node.
 
@@ -96,20 +107,37 @@ class Oracle:
             for t, n in self.done
             if n == node
         ]
+        held = [(self.times[t], self.memory(t)) for t, n in self.done if n == node]
+        spare = self.nodes[node].get("memory_bytes")
         limit = self.cores(self.nodes[node]) - self.cores(self.tasks[task])
 
         def used(u: Fraction) -> int:
             return sum(count for (start, end), count in mine if start <= u < end)
 
+        def has_memory(u: Fraction) -> bool:
+            now = sum(size for (start, end), size in held if start <= u < end)
+            return spare is None or now + self.memory(task) <= spare
+
         for s in sorted([at, *(end for (_, end), _ in mine if end > at)]):
             looks = [s, *(start for (start, _), _ in mine if s < start < s + length)]
-            if all(used(u) <= limit for u in looks):
+            if all(used(u) <= limit and has_memory(u) for u in looks):
                 return s
         raise AssertionError("after the last end every core is free")
 
     def behind(self, task: str, node: str) -> Fraction:
         free = sorted(self.free[node])[self.cores(self.tasks[task]) - 1]
-        return max(self.base(task) + self.cost(task, node), free)
+        start = max(self.base(task) + self.cost(task, node), free)
+        return max(start, self.memory_time(task, node))
+
+    def memory_time(self, task: str, node: str) -> Fraction:
+        limit = self.nodes[node].get("memory_bytes")
+        if limit is None:
+            return Fraction(0)
+        ends = [(self.times[t][1], self.memory(t)) for t, n in self.done if n == node]
+        for u in sorted([Fraction(0), *(end for end, _ in ends)]):
+            if sum(size for end, size in ends if end > u) + self.memory(task) <= limit:
+                return u
+        raise AssertionError("after the last end all memory is free")
 
     def commit(self, task: str, node: str, start: Fraction, end: Fraction) -> None:
         self.times[task] = (start, end)
@@ -163,7 +191,7 @@ def ready_min_min(
                 if task in ready and o.fits(task, node):
                     free = sorted(o.free[node])[o.cores(o.tasks[task]) - 1]
                     end = (
-                        max(free, o.base(task))
+                        max(free, o.base(task), o.memory_time(task, node))
                         + o.cost(task, node)
                         + o.work(task, node)
                     )
@@ -192,12 +220,16 @@ def ready_min_min(
     return o.queues(False), {n: max(free) for n, free in o.free.items()}, o.evicted
 
 
-def compare(seed: int) -> int:
-    """Compare the three planners with the oracle on one random workflow.
+def compare(seed: int, needs: bool = False) -> int:
+    """Compare the three planners with the oracle on one random workflow, whose tasks
+    may have overheads and take memory (*needs*).
 
     Return the number of planned evictions.
     """
+    import random
+
     from random_workflows import random_workflow
+    from workflow_timeline import give_needs
 
     import ioopt
     from ioopt.solvers.replication.greedy.list_scheduler import (
@@ -208,6 +240,8 @@ def compare(seed: int) -> int:
     )
 
     instance = random_workflow(seed)
+    if needs:
+        give_needs(random.Random(seed), instance)
     problem = ioopt.load(instance)
     for name, components in (("heft", HEFT), ("b-level", B_LEVEL)):
         queues, times = by_rank(instance, name)

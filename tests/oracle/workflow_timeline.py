@@ -30,6 +30,9 @@ class Entry:
     planned: Fraction
     actual: Fraction
     is_task: bool = True
+    overhead: Fraction = Fraction(0)
+    memory: int = 0
+    to_disk: Fraction = Fraction(0)
     part: int = 0
     node: Node | None = None
     begun: Fraction | None = None
@@ -59,6 +62,7 @@ class Node:
     incoming: list[Move] = field(default_factory=list)
     saving: Move | None = None
     staging: int = 1
+    memory: int | None = None
 
     def waiting(self) -> list[Entry]:
         return [entry for entry in self.queue if entry.begun is None]
@@ -68,6 +72,12 @@ class Node:
 
     def idle(self) -> int:
         return self.busy.count(None)
+
+    def idles_for(self, entry: Entry) -> bool:
+        """Return whether cores and memory idle for *entry*."""
+        held = sum(other.memory for other in self.computing())
+        spare = self.memory is None or held + entry.memory <= self.memory
+        return spare and self.idle() >= entry.cores
 
 
 class Run:
@@ -115,6 +125,8 @@ class Run:
                 number(row.get("release_seconds", 0)),
                 number(row["compute_seconds"]),
                 number(actual.get(row["id"], row["compute_seconds"])),
+                overhead=number(row.get("overhead_seconds", 0)),
+                memory=row.get("memory_bytes", 0),
             )
             for row in instance["tasks"]
         ]
@@ -132,6 +144,7 @@ class Run:
                 [Fraction(0)] * row.get("cores", 1),
                 [None] * row.get("cores", 1),
                 staging=row.get("staging", 1),
+                memory=row.get("memory_bytes"),
             )
             for row in instance["nodes"]
         ]
@@ -154,6 +167,11 @@ class Run:
         self.rate = {
             row["id"]: min(self.nic, number(row.get("disk_bytes_per_second", self.nic)))
             for row in instance["nodes"]
+        }
+        self.own_disk = {
+            row["id"]: number(row["disk_bytes_per_second"])
+            for row in instance["nodes"]
+            if instance.get("task_disk") and row.get("disk_bytes_per_second")
         }
         self.part = -1 if rounds else 0
         self.now, self.round = Fraction(0), 0
@@ -300,7 +318,7 @@ class Run:
         allowed = []
         for file in node.complete - self.pinned(node):
             spare = len(self.holders(file)) > 1 and file not in own
-            free = not aside and node.idle() >= node.waiting()[0].cores
+            free = not aside and node.idles_for(node.waiting()[0])
             if free or not self.unread(file) or spare:
                 allowed.append(file)
         safe = sorted(
@@ -331,7 +349,7 @@ class Run:
     def turn(self, node: Node) -> bool:
         acted, wanted = False, []
         head = self.head(node)
-        if head and set(head.inputs) <= node.complete and node.idle() >= head.cores:
+        if head and set(head.inputs) <= node.complete and node.idles_for(head):
             fits, request = self.make_room(
                 node, sum(self.size[f] for f in head.outputs)
             )
@@ -422,6 +440,9 @@ class Run:
 
     def start(self, node: Node, entry: Entry) -> None:
         entry.begun = self.now
+        if node.name in self.own_disk:
+            files = [*entry.inputs, *entry.outputs]
+            entry.to_disk = Fraction(sum(self.size[f] for f in files))
         cores = sorted(
             (c for c, task in enumerate(node.busy) if task is None),
             key=lambda c: (node.idle_since[c], c),
@@ -453,7 +474,15 @@ class Run:
         open_moves = [m for m in self.moving() if m.left > 0 and self.is_open(m)]
         flows = {id(m): self.resources(m) for m in open_moves}
         weight = {id(m): self.weight_of(m) for m in open_moves}
-        room = {r: self.capacity(r) for used in flows.values() for r in used}
+        for way in flows.values():
+            doors = [r for r in way if r[0] == "nic" and r[1] in self.own_disk]
+            way += [("node disk", name) for _, name in doors]
+        for node in self.nodes:
+            for entry in node.computing():
+                if entry.to_disk > 0 and self.has_begun_to_compute(entry):
+                    flows[id(entry)] = [("node disk", node.name)]
+                    weight[id(entry)] = Fraction(1)
+        room = {r: self.rate_of(r) for used in flows.values() for r in used}
         found: dict[int, Fraction] = {}
         while len(found) < len(flows):
             count = {
@@ -468,16 +497,30 @@ class Run:
                     room[r] -= found[j]
         return found
 
+    def rate_of(self, r: tuple[str, str]) -> Fraction:
+        """Return the rate of a resource, where the disks of nodes are resources of
+        their own.
+        """
+        if r[0] == "node disk":
+            return self.own_disk[r[1]]
+        if r[0] == "nic" and r[1] in self.own_disk:
+            return self.nic
+        return self.capacity(r)
+
+    def has_begun_to_compute(self, entry: Entry) -> bool:
+        assert entry.begun is not None
+        return self.now >= entry.begun + entry.overhead
+
     def length(self, entry: Entry) -> Fraction:
         assert entry.node is not None
-        return entry.actual / entry.node.speed
+        return entry.overhead + entry.actual / entry.node.speed
 
     def completions(self) -> bool:
         ended = False
         for node in self.nodes:
             for entry in node.computing():
                 assert entry.begun is not None
-                if entry.begun + self.length(entry) > self.now:
+                if entry.begun + self.length(entry) > self.now or entry.to_disk > 0:
                     continue
                 entry.ended, ended = self.now, True
                 for file in [*entry.inputs, *entry.outputs]:
@@ -555,16 +598,21 @@ class Run:
                     times.append(m.left / rates[id(m)])
                 else:
                     times.append(m.start + self.latency - self.now)
-            times += [
-                e.begun + self.length(e) - self.now
-                for node in self.nodes
-                for e in node.computing()
-                if e.begun is not None
-            ]
+            for entry in [e for node in self.nodes for e in node.computing()]:
+                assert entry.begun is not None
+                end = entry.begun + self.length(entry)
+                if end > self.now or entry.to_disk == 0:
+                    times.append(end - self.now)
+                if entry.to_disk > 0 and not self.has_begun_to_compute(entry):
+                    times.append(entry.begun + entry.overhead - self.now)
+                elif entry.to_disk > 0:
+                    times.append(entry.to_disk / rates[id(entry)])
             times += [t.release - self.now for t in self.tasks if t.release > self.now]
             step = min(times)
             for move in self.moving():
                 move.left -= step * rates.get(id(move), 0)
+            for entry in [e for node in self.nodes for e in node.computing()]:
+                entry.to_disk -= step * rates.get(id(entry), 0)
             self.now += step
             self.round = 0
             self.completions()
@@ -577,6 +625,8 @@ class Run:
 
     def fits(self, task: Entry, node: Node) -> bool:
         room = sum(self.size[f] for f in [*task.inputs, *task.outputs])
+        if node.memory is not None and task.memory > node.memory:
+            return False
         return task.cores <= len(node.busy) and (node.disk is None or room <= node.disk)
 
     def core_time(self, task: Entry, node: Node) -> Fraction:
@@ -585,9 +635,22 @@ class Run:
             if busy is None:
                 times.append(since)
             else:
-                assert busy.begun is not None
-                times.append(max(self.now, busy.begun + busy.planned / node.speed))
-        return sorted(times)[task.cores - 1]
+                times.append(self.planned_end(busy, node))
+        return max(sorted(times)[task.cores - 1], self.memory_time(task, node))
+
+    def planned_end(self, task: Entry, node: Node) -> Fraction:
+        assert task.begun is not None
+        return max(self.now, task.begun + task.overhead + task.planned / node.speed)
+
+    def memory_time(self, task: Entry, node: Node) -> Fraction:
+        if node.memory is None:
+            return Fraction(0)
+        ends = [(self.planned_end(e, node), e.memory) for e in node.computing()]
+        for u in sorted([Fraction(0), *(end for end, _ in ends)]):
+            held = sum(memory for end, memory in ends if end > u)
+            if held + task.memory <= node.memory:
+                return u
+        raise AssertionError("after the last end all memory is free")
 
     def ask(self) -> tuple[Entry, Node] | None:
         ready = [
@@ -603,7 +666,7 @@ class Run:
             for i, node in enumerate(self.nodes)
             if self.fits(task, node)
             and not node.waiting()
-            and (self.prefetch or task.cores <= node.idle())
+            and (self.prefetch or node.idles_for(task))
         ]
         if not pairs:
             return None
@@ -625,7 +688,8 @@ class Run:
         return task, node
 
     def expected(self, task: Entry, node: Node) -> Fraction:
-        end = max(self.now, self.core_time(task, node)) + task.planned / node.speed
+        end = max(self.now, self.core_time(task, node)) + task.overhead
+        end += task.planned / node.speed
         for file in task.inputs:
             if file not in node.complete:
                 end += self.size[file] / (
@@ -648,12 +712,17 @@ def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list
     queues: dict[str, list[Any]] = {node["id"]: [] for node in instance["nodes"]}
     done: set[str] = set()
 
-    def hosts(cores: int, wanted: int) -> list[str]:
+    def hosts(cores: int, wanted: int, memory: int = 0) -> list[str]:
         return [
             node["id"]
             for node in instance["nodes"]
             if node.get("cores", 1) >= cores
-            and (node["disk_bytes"] is None or node["disk_bytes"] >= wanted)
+            and (node.get("memory_bytes") is None or node["memory_bytes"] >= memory)
+            and (
+                node["disk_bytes"] is None
+                or node["disk_bytes"] >= wanted
+                or instance.get("products") == "shared"
+            )
         ]
 
     while left:
@@ -666,7 +735,8 @@ def random_order(rng: random.Random, instance: dict[str, Any]) -> dict[str, list
         left.remove(task)
         done.add(task["id"])
         wanted = sum(size[f] for f in [*task["inputs"], *task.get("outputs", [])])
-        queues[rng.choice(hosts(task.get("cores", 1), wanted))].append(task["id"])
+        places = hosts(task.get("cores", 1), wanted, task.get("memory_bytes", 0))
+        queues[rng.choice(places)].append(task["id"])
         known = [f for f in size if f not in maker or maker[f] in done]
         if known and rng.random() < 0.12:
             file = rng.choice(known)
@@ -745,7 +815,41 @@ def case_with_options(seed: int) -> dict[str, Any]:
     return case
 
 
-CASES = {"workflow": workflow_case, "options": case_with_options, "batch": batch_case}
+def case_with_needs(seed: int) -> dict[str, Any]:
+    """Return a random workflow, usually with overheads, memory, tasks that use their
+    disks, and options that extend the rules.
+    """
+    case = case_with_options(seed)
+    rng = random.Random(f"needs {seed}")
+    give_needs(rng, case["instance"])
+    if rng.random() < 0.6:
+        case["instance"]["task_disk"] = True
+        for node in case["instance"]["nodes"]:
+            if rng.random() < 0.7:
+                node["disk_bytes_per_second"] = rng.choice([4.0, 10, 25])
+    return case
+
+
+def give_needs(rng: random.Random, instance: dict[str, Any]) -> None:
+    """Give the tasks of *instance* overheads and memory, and its nodes memory; each
+    task still fits a node.
+    """
+    if rng.random() < 0.75:
+        for task in instance["tasks"]:
+            task["overhead_seconds"] = rng.choice([0, 0, 1, 2.5, 0.1])
+    if rng.random() < 0.75:
+        for task in instance["tasks"]:
+            task["memory_bytes"] = rng.choice([0, 4, 4, 6, 10])
+        for node in instance["nodes"]:
+            node["memory_bytes"] = rng.choice([None, 10, 10, 12, 20])
+
+
+CASES = {
+    "workflow": workflow_case,
+    "options": case_with_options,
+    "needs": case_with_needs,
+    "batch": batch_case,
+}
 
 
 def disagreement(

@@ -440,7 +440,7 @@ class _PlanReader:
 
 def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Violation]:
     """Check single tasks: the node of a task must have room for its files (constraint
-    (21)) and enough cores.
+    (21)), enough cores and enough memory.
 
     A node that evicts on demand still needs room for all files of one task.
     """
@@ -452,6 +452,15 @@ def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Vio
         if more > 0:
             text = f"takes {more} cores more than {problem.nodes[node].id} has"
             found.append(violation("cores", problem.tasks[task].id, text))
+        memory = problem.nodes[node].memory_bytes
+        wanted = problem.tasks[task].memory_bytes
+        if memory is not None and wanted > memory:
+            text = (
+                f"takes {wanted} bytes of memory, but {problem.nodes[node].id} has "
+                f"{memory}"
+            )
+            item = problem.tasks[task].id
+            found.append(violation("memory", item, text, wanted - memory))
         if limit is not None and need > limit:
             text = (
                 f"reads {need} bytes on {problem.nodes[node].id}, whose disk holds "

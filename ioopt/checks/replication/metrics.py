@@ -126,15 +126,24 @@ def _fetched(problem: ReplicationProblem) -> list[int]:
 def lower_bound(problem: ReplicationProblem) -> float:
     """Return a lower bound on the makespan in seconds.
 
-    The bound is the largest of three: the critical path, the core-seconds of all tasks
-    divided by all cores, and the bytes over the links.
+    The bound is the largest of four: the critical path, the core-seconds of all tasks
+    divided by all cores, the same of memory, and the bytes over the links.
     """
     if not problem.tasks:
         return 0.0
     start, tail, work = times(problem)
     end = [s + w for s, w in zip(start, work, strict=True)]
     path = max(e + q for e, q in zip(end, tail, strict=True))
-    return max(path, area(problem, start, tail), links(problem, end, tail, work))
+    cores = [task.cores for task in problem.tasks]
+    power = sum(node.cores * node.speed for node in problem.nodes)
+    best = max(path, links(problem, end, tail, work))
+    best = max(best, area(problem, cores, power, start, tail))
+    sizes = [node.memory_bytes for node in problem.nodes]
+    power = sum((node.memory_bytes or 0) * node.speed for node in problem.nodes)
+    if None in sizes or power == 0:
+        return best
+    memory = [task.memory_bytes for task in problem.tasks]
+    return max(best, area(problem, memory, power, start, tail))
 
 
 def _asked(problem: ReplicationProblem) -> list[float]:
@@ -176,7 +185,7 @@ def times(problem: ReplicationProblem) -> tuple[list[float], list[float], list[f
     for k, task in enumerate(tasks):
         hosts = problem.hosts[k] or range(len(nodes))
         fastest = max(nodes[i].speed for i in hosts)
-        work.append(task.compute_seconds / fastest)
+        work.append(task.overhead_seconds + task.compute_seconds / fastest)
     start = [0.0] * len(tasks)
     tail = [0.0] * len(tasks)
     for k in order:
@@ -213,9 +222,18 @@ def _together(
     return min(asked[f] for f in born) + min(missing) / rate
 
 
-def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
-    """Return the lower bound on the makespan, in seconds, that follows from the
-    computing of all tasks on all cores.
+def area(
+    problem: ReplicationProblem,
+    taken: list[int],
+    power: float,
+    start: list[float],
+    tail: list[float],
+) -> float:
+    """Return the lower bound on the makespan, in seconds, that follows from what all
+    tasks hold while they run.
+
+    *taken* is the number of cores, or the bytes of memory, of each task, and *power*
+    the sum of those of the nodes times their speeds.
 
     *start* is the least time before the start of each task, and *tail* the least time
     after its end. The tasks that cannot start before some instant need all cores for a
@@ -223,8 +241,11 @@ def area(problem: ReplicationProblem, start: list[float], tail: list[float]) -> 
     time need all cores for a certain time before it.
     """
     tasks = problem.tasks
-    power = sum(node.cores * node.speed for node in problem.nodes)
-    share = [task.cores * task.compute_seconds / power for task in tasks]
+    share = []
+    for k, task in enumerate(tasks):
+        slowest = min((problem.nodes[i].speed for i in problem.hosts[k]), default=0.0)
+        held = task.compute_seconds + task.overhead_seconds * slowest
+        share.append(taken[k] * held / power)
     best = total = 0.0
     for k in sorted(range(len(tasks)), key=lambda k: -start[k]):
         total += share[k]

@@ -169,8 +169,8 @@ def _tasks(
 ) -> Iterable[Violation]:
     """Check that each task runs once, on its node, in the order of the node's queue.
 
-    A task must last its compute time divided by the node's speed. A node with one core
-    must run one task at a time.
+    A task must last its overhead and its compute time divided by the node's speed. A
+    node with one core must run one task at a time.
     """
     rows_of: dict[str, list[_Run]] = defaultdict(list)
     seen: set[str] = set()
@@ -184,9 +184,14 @@ def _tasks(
         seen.add(name)
         rows_of[row["node"]].append(_Run(start, end, name))
         node = problem.nodes[problem.node_index[row["node"]]]
-        planned = problem.tasks[problem.task_index[name]].compute_seconds
-        wanted = actual.get(name, planned) / node.speed
-        if not math.isclose(end - start, wanted, rel_tol=1e-6, abs_tol=time_slack(end)):
+        task = problem.tasks[problem.task_index[name]]
+        computing = actual.get(name, task.compute_seconds) / node.speed
+        wanted = task.overhead_seconds + computing
+        right = math.isclose(end - start, wanted, rel_tol=1e-6, abs_tol=time_slack(end))
+        if _disk_use(problem, row) is not None:
+            # The task may wait for its disk, whose rate is checked with the transfers.
+            right = right or end - start > wanted
+        if not right:
             text = f"computes {end - start:g} s on {node.id}, which takes {wanted:g} s"
             yield violation("duration", name, text, abs(end - start - wanted))
     for task in problem.tasks:
@@ -194,6 +199,21 @@ def _tasks(
             yield violation("schedule", task.id, "never runs")
     for node in problem.nodes:
         yield from _queue_order(node, queues.get(node.id, ()), rows_of[node.id])
+
+
+def _disk_use(problem: ReplicationProblem, row: Schedule) -> Load | None:
+    """Return what the task of *row* reads and writes on the disk of its node while it
+    computes (workflow rule 25); None if nothing limits it.
+    """
+    k = problem.task_index[row["id"]]
+    rate = problem.nodes[problem.node_index[row["node"]]].disk_bytes_per_second
+    size = sum(
+        problem.files[f].bytes for f in (*problem.inputs[k], *problem.outputs[k])
+    )
+    if not problem.task_disk or rate is None or size == 0:
+        return None
+    begun = row["start_seconds"] + problem.tasks[k].overhead_seconds
+    return Load(min(begun, row["end_seconds"]), row["end_seconds"], size, row["id"])
 
 
 class _Run(NamedTuple):
@@ -329,6 +349,20 @@ def _rates(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
             continue
         for pipe, rate in through:
             pipes.setdefault(pipe, (rate, []))[1].append(load)
+    for row in schedule.get("tasks", ()):
+        use = _disk_use(problem, row)
+        if use is None:
+            continue
+        pipe, rate = _doors(problem, row["node"])[-1]
+        short = too_fast([rate], use)
+        if short:
+            text = (
+                f"reads and writes {use.size} bytes in {use.end - use.start:g} s on "
+                f"{row['node']}, too fast for its disk"
+            )
+            yield violation("rate", row["id"], text, short)
+            continue
+        pipes.setdefault(pipe, (rate, []))[1].append(use)
     for pipe, (rate, loads) in pipes.items():
         for load, left in overloads(rate, loads):
             text = f"at {rate:g} bytes/s it cannot end {load.item} by {load.end:g} s"
@@ -350,20 +384,10 @@ def pipes_of(
         target = source
         source = None
 
-    def door(name: str) -> tuple[str, float]:
-        """Return the slower of a node's interface and disk, because transfers pass
-        both.
-        """
-        disk = problem.nodes[problem.node_index[name]].disk_bytes_per_second
-        interface = network.replica_bytes_per_second
-        if disk is not None and disk < interface:
-            return f"the disk of {name}", disk
-        return f"the interface of {name}", interface
-
-    through = [door(target)]
+    through = _doors(problem, target)
     if source is not None:
         if source != target:
-            through.append(door(source))
+            through += _doors(problem, source)
         return through
     link = "the remote link"
     if network.remote_link == "per-node":
@@ -373,6 +397,20 @@ def pipes_of(
         speeds = {storage.id: storage.bytes_per_second for storage in problem.storages}
         through.append((f"storage {file.storage}", speeds[file.storage]))
     return through
+
+
+def _doors(problem: ReplicationProblem, name: str) -> list[tuple[str, float]]:
+    """Return (name, bytes/s) of the slower of a node's interface and disk, because
+    transfers pass both; and of both if tasks use the disk too.
+    """
+    disk = problem.nodes[problem.node_index[name]].disk_bytes_per_second
+    interface = problem.network.replica_bytes_per_second
+    doors = [(f"the interface of {name}", interface)]
+    if disk is None:
+        return doors
+    if problem.task_disk:
+        return [*doors, (f"the disk of {name}", disk)]
+    return [(f"the disk of {name}", disk)] if disk < interface else doors
 
 
 def _disks(problem: ReplicationProblem, stays: Stays) -> Iterable[Violation]:
@@ -626,7 +664,8 @@ class _Loads:
         is left out, because all sources share it.
         """
         move = {"source": source, "destination": target}
-        way = pipes_of(self._problem, move, file)[1:]
+        own = len(_doors(self._problem, target))
+        way = pipes_of(self._problem, move, file)[own:]
         return min(self.share(pipe, time, most) for pipe in way)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ioopt.checks import time_slack
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem, Task
 from ioopt.protocols import Schedule
 from ioopt.result import Violation, violation
 
@@ -60,13 +60,14 @@ class Stays:
 def workflow_violations(
     problem: ReplicationProblem, schedule: Schedule, stays: Stays
 ) -> list[Violation]:
-    """Return the violations in a schedule of the rules for cores, arrivals, saves and
-    lost products.
+    """Return the violations in a schedule of the rules for cores, memory, arrivals,
+    saves and lost products.
 
     All names in the schedule must be known.
     """
     return [
         *cores(problem, schedule),
+        *memory(problem, schedule),
         *arrivals(problem, schedule, {}),
         *saves(problem, schedule, stays),
         *refetches(problem, schedule),
@@ -97,6 +98,33 @@ def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation
                     f"{node.cores}"
                 )
                 yield violation("overlap", task, text, busy - node.cores)
+
+
+def memory(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
+    """Check that tasks never hold more memory of a node than it has."""
+    changes: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
+    for row in schedule.get("tasks", ()):
+        taken = problem.tasks[problem.task_index[row["id"]]].memory_bytes
+        start = row["start_seconds"]
+        end = row["end_seconds"]
+        if end > start and taken:
+            begun = start + min(time_slack(start), end - start)
+            changes[row["node"]].append((begun, taken, row["id"]))
+            changes[row["node"]].append((end, -taken, row["id"]))
+    for node in problem.nodes:
+        held = 0
+        for time, change, task in sorted(changes[node.id]):
+            held += change
+            if (
+                node.memory_bytes is not None
+                and held > node.memory_bytes
+                and change > 0
+            ):
+                text = (
+                    f"{held} bytes of memory of {node.id} are taken at {time:g} s, it "
+                    f"has {node.memory_bytes}"
+                )
+                yield violation("memory", task, text, held - node.memory_bytes)
 
 
 def arrivals(
@@ -327,15 +355,36 @@ def _legal(
         if not plan.prefetch and problem.tasks[k].cores > room:
             text = f"given to {node} at {seconds:g} s, where {room} cores idle"
             yield violation("dispatch", name, text)
+        memory = problem.nodes[problem.node_index[node]].memory_bytes
+        if plan.prefetch or memory is None:
+            continue
+        free = memory - _held_memory(problem, earlier, seconds)
+        if problem.tasks[k].memory_bytes > free:
+            text = f"given to {node} at {seconds:g} s, where {free} bytes are free"
+            yield violation("dispatch", name, text)
+
+
+def _running(
+    problem: ReplicationProblem, runs: Sequence[Schedule], seconds: float
+) -> list[Task]:
+    """Return the tasks of *runs* that run at the time *seconds*."""
+    found = []
+    for row in runs:
+        ended = not late(row["end_seconds"], seconds)
+        if row["start_seconds"] <= seconds and not ended:
+            found.append(problem.tasks[problem.task_index[row["id"]]])
+    return found
 
 
 def _busy_cores(
     problem: ReplicationProblem, runs: Sequence[Schedule], seconds: float
 ) -> int:
     """Return the number of cores that *runs* use at the time *seconds*."""
-    busy = 0
-    for row in runs:
-        ended = not late(row["end_seconds"], seconds)
-        if row["start_seconds"] <= seconds and not ended:
-            busy += problem.tasks[problem.task_index[row["id"]]].cores
-    return busy
+    return sum(task.cores for task in _running(problem, runs, seconds))
+
+
+def _held_memory(
+    problem: ReplicationProblem, runs: Sequence[Schedule], seconds: float
+) -> int:
+    """Return the bytes of memory that *runs* hold at the time *seconds*."""
+    return sum(task.memory_bytes for task in _running(problem, runs, seconds))

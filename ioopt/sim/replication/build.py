@@ -23,7 +23,7 @@ from ioopt.problems.replication import (
     ReplayOptions,
     ReplicationProblem,
 )
-from ioopt.sim.replication.moves import WEIGHTS
+from ioopt.sim.replication.moves import CROSSED, CROSSED_WITH_DISKS, WEIGHTS
 from ioopt.sim.replication.world import (
     FARTHEST_NEXT_USE,
     LRU,
@@ -108,7 +108,8 @@ def _most_bytes(problem: ReplicationProblem) -> int:
     sizes = [file.bytes for file in problem.files]
     moved = sum(map(len, problem.inputs)) + sum(map(len, problem.outputs))
     held = sum(map(len, problem.holds))
-    return max(sizes, default=0) * 4 * (1 + moved + held)
+    memory = [task.memory_bytes for task in problem.tasks]
+    return max(max(sizes, default=0) * 4 * (1 + moved + held), sum(memory))
 
 
 def build_world(
@@ -134,9 +135,13 @@ def build_world(
     tasks = range(len(problem.tasks))
     read = [*problem.inputs, *((file,) for file in copy_entries)]
     written: list[Sequence[int]] = [*problem.outputs, *(() for _ in copy_entries)]
-    flows = _num_flows(problem)
-    entries = _entries(problem, make, read, written, copy_entries, actual)
     used_cores = _used_cores(problem, copy_entries)
+    crossed = CROSSED_WITH_DISKS if problem.task_disk else CROSSED
+    own_flows = _num_flows(problem)
+    flows = own_flows
+    if problem.task_disk:
+        flows += sum(used_cores)
+    entries = _entries(problem, make, read, written, copy_entries, actual)
     releases = [entries[k].release for k in tasks]
     world = make.table(
         World,
@@ -154,6 +159,9 @@ def build_world(
         clearing=int(len(plan.clear) > 0),
         carried=int(plan.carried is not None),
         logging=int(room > 0),
+        task_disk=int(problem.task_disk),
+        task_flows=own_flows,
+        crossed=crossed,
         run=make.records(Run, 1)[0],
         files=_files(problem, make),
         nodes=_nodes(problem, plan, used_cores, make),
@@ -176,7 +184,7 @@ def build_world(
         transfers=make.records(Transfer, room),
         evictions=make.records(Eviction, room),
         busy=make.records(Busy, flows),
-        use=make.ints([0] * (3 * flows)),
+        use=make.ints([0] * (crossed * flows)),
         victims=make.records(Victim, len(problem.files)),
         weights=make.floats([1.0] if noise is None else noise.weights()),
     )
@@ -303,10 +311,14 @@ def _nodes(
     disks = [
         unlimited if node.disk_bytes is None else node.disk_bytes for node in nodes
     ]
+    memory = [
+        unlimited if node.memory_bytes is None else node.memory_bytes for node in nodes
+    ]
     return make.records(
         Node,
         len(nodes),
         disk=disks,
+        memory=memory,
         speed=[node.speed for node in nodes],
         cores=[node.cores for node in nodes],
         staging=[node.staging for node in nodes],
@@ -345,24 +357,34 @@ def _entries(
     told = actual or {}
     compute = [told.get(task.id, task.compute_seconds) for task in problem.tasks]
     cores = [task.cores for task in problem.tasks]
+    memory = [task.memory_bytes for task in problem.tasks]
+    overhead = [task.overhead_seconds for task in problem.tasks]
     release = [task.release_seconds for task in problem.tasks]
     for file in copy_entries:
         compute.append(0.0)
         cores.append(1)
+        memory.append(0)
+        overhead.append(0.0)
         readers = problem.readers[file]
         release.append(min((release[k] for k in readers), default=0.0))
     inputs = _ends(map(len, read))
     outputs = _ends(map(len, written))
     out_bytes = []
-    for files in written:
-        out_bytes.append(sum([problem.files[file].bytes for file in files]))
+    disk_bytes = []
+    for reads, writes in zip(read, written, strict=True):
+        size = sum([problem.files[file].bytes for file in writes])
+        out_bytes.append(size)
+        disk_bytes.append(size + sum([problem.files[file].bytes for file in reads]))
     return make.records(
         Entry,
         len(read),
         compute=compute,
+        overhead=overhead,
         release=release,
+        memory=memory,
         cores=cores,
         out_bytes=out_bytes,
+        disk_bytes=disk_bytes,
         first_input=inputs[:-1],
         end_input=inputs[1:],
         first_output=outputs[:-1],
@@ -381,15 +403,23 @@ def _held(problem: ReplicationProblem, make: Maker) -> list[Held]:
 
 
 def _resources(problem: ReplicationProblem, make: Maker) -> list[Resource]:
-    """Return the network interface of every node, every storage, and all links."""
+    """Return the network interface of every node, every storage, and all links; and the
+    disk of every node if tasks use it.
+    """
     network = problem.network
     nodes = problem.nodes
-    # The same transfers cross a node's interface and its disk.
     disks = [node.disk_bytes_per_second or float("inf") for node in nodes]
+    doors = [network.replica_bytes_per_second] * len(nodes)
+    own_disks = disks
+    if not problem.task_disk:
+        # The same transfers cross a node's interface and its disk.
+        doors = [min(network.replica_bytes_per_second, rate) for rate in disks]
+        own_disks = []
     rates = [
-        *(min(network.replica_bytes_per_second, rate) for rate in disks),
+        *doors,
         *(storage.bytes_per_second for storage in problem.storages),
         *([network.remote_bytes_per_second] * (1 + len(nodes))),
+        *own_disks,
     ]
     return make.records(Resource, len(rates), capacity=rates)
 

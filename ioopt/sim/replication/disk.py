@@ -119,9 +119,9 @@ def list_victims(w: World, i: int, limited: bool, risky: bool) -> tuple[int, int
     """List in ``w.victims`` the files that may leave node *i*; return their number and
     their total bytes.
 
-    If *limited*, the first task in the queue waits for cores. Then only two kinds of
-    files may leave: files without readers, and duplicates that the node's own queue
-    does not need. If *risky*, list only files at risk (workflow rule 6), else only
+    If *limited*, the first task in the queue waits for cores or memory. Then only two
+    kinds of files may leave: files without readers, and duplicates that the node's own
+    queue does not need. If *risky*, list only files at risk (workflow rule 6), else only
     files not at risk.
     """
     cells = w.cells
@@ -188,7 +188,9 @@ def make_room(w: World, i: int, size: int, now: float, aside: bool) -> bool:
     """
     node = w.nodes[i]
     short = node.used + size - node.disk
-    limited = aside or node.idle < w.entries[w.places[node.head].entry].cores
+    head = w.entries[w.places[node.head].entry]
+    waits = node.idle < head.cores or node.free_memory < head.memory
+    limited = aside or waits
     if w.growing and open_question(w, i, limited):
         return False
     count, freeable = list_victims(w, i, limited, False)
@@ -287,8 +289,8 @@ def open_question(w: World, i: int, limited: bool) -> bool:
     If the eviction depends on such entries, note in ``run.wanted`` which queue must
     grow. It does so if a file that could leave has a reader that is in no queue yet.
     Without the place of that reader, the file cannot be ordered by its next use. While
-    the head of the queue waits for cores, even whether the file may leave depends on
-    the queue of that reader.
+    the head of the queue waits for cores or memory, even whether the file may leave
+    depends on the queue of that reader.
     """
     if w.policy != FARTHEST_NEXT_USE and not limited:
         return False

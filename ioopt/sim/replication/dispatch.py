@@ -6,6 +6,7 @@ from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
+from math import inf
 from typing import Any
 
 from ioopt.compiled.library import Engine
@@ -287,12 +288,17 @@ class _Run(DispatchView):
         if waits is not None:
             raise SimulationError(f"{said}, where {tasks[waits].id!r} has not started")
         if not self.takes(k, i):
-            text = f"{said}, whose disk or cores it does not fit"
+            text = f"{said}, whose disk, memory or cores it does not fit"
             if self.fits(k, i):
                 text = (
                     f"{said}, where {self.idle_cores(i)} cores idle and it takes "
                     f"{tasks[k].cores}"
                 )
+                if tasks[k].memory_bytes:
+                    text += (
+                        f", and {self.idle_memory(i):.0f} bytes of memory are free and "
+                        f"it takes {tasks[k].memory_bytes}"
+                    )
             raise SimulationError(text)
         return k, i
 
@@ -378,12 +384,19 @@ class _Run(DispatchView):
 
     def _planned_end(self, k: int, i: int) -> float:
         """Return the planned end, in seconds, of task *k*, which runs on node *i*."""
-        seconds = self.problem.tasks[k].compute_seconds / self.nodes[i].speed
+        task = self.problem.tasks[k]
+        seconds = task.overhead_seconds + task.compute_seconds / self.nodes[i].speed
         return max(self.now, self.world.entries[k].start + seconds)
 
     def idle_cores(self, i: int) -> int:
         """Return the number of idle cores of node *i*."""
         return self.world.nodes[i].idle
+
+    def idle_memory(self, i: int) -> float:
+        """Return the free bytes of memory of node *i*; infinity without a limit."""
+        if self.nodes[i].memory_bytes is None:
+            return inf
+        return self.world.nodes[i].free_memory
 
     def core_times(self, i: int) -> Sequence[float]:
         """Return one time in seconds for each core of node *i*, in ascending order.
@@ -402,5 +415,7 @@ class _Run(DispatchView):
         return self._times[i]
 
     def fits(self, k: int, i: int) -> bool:
-        """Return whether node *i* has enough cores and disk space for task *k*."""
+        """Return whether node *i* has enough cores, memory and disk space for task
+        *k*.
+        """
         return self.problem.fits(k, i)

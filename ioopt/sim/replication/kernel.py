@@ -19,12 +19,15 @@ from ioopt.sim.replication.disk import NO_PLACE, evict, make_room, settle_in
 from ioopt.sim.replication.moves import (
     arrive,
     bytes_of,
+    free_flow,
+    open_flow,
     share_out,
     stage,
     start_save,
     start_transfer,
+    use_disk,
 )
-from ioopt.sim.replication.world import World
+from ioopt.sim.replication.world import DISK_USE, World
 
 FINISHED = 0
 STUCK = 1
@@ -44,8 +47,8 @@ def start_task(w: World, i: int, now: float) -> bool:
     """Start the staged entry of node *i* if it can start (workflow rule 3); return
     whether it did.
 
-    The entry can start if enough cores are idle, its inputs are present, and its
-    outputs fit.
+    The entry can start if enough cores are idle and enough memory is free, its inputs
+    are present, and its outputs fit.
     """
     if not stage(w, i, now):
         return False
@@ -55,7 +58,7 @@ def start_task(w: World, i: int, now: float) -> bool:
     node = w.nodes[i]
     e = w.places[node.head].entry
     entry = w.entries[e]
-    if node.idle < entry.cores:
+    if node.idle < entry.cores or node.free_memory < entry.memory:
         return False
     # Staged inputs are pinned, so those found on the disk stay there.
     x = entry.first_input + node.staged - 1
@@ -72,7 +75,9 @@ def start_task(w: World, i: int, now: float) -> bool:
     for x in range(entry.first_input, entry.end_input):
         read = reads[x]
         cells[first + read.file].next_place = read.follow
-    take_cores(w, i, e, now + entry.compute / node.speed)
+    c = take_cores(w, i, e, now + (entry.overhead + entry.compute / node.speed))
+    if w.task_disk:
+        use_disk(w, i, c, now)
     for x in range(entry.first_input, entry.end_input):
         w.files[reads[x].file].need -= 1
     for x in range(entry.first_output, entry.end_output):
@@ -83,15 +88,17 @@ def start_task(w: World, i: int, now: float) -> bool:
     return True
 
 
-def take_cores(w: World, i: int, e: int, end: float) -> None:
-    """Give entry *e*, which runs until *end*, those cores of node *i* that have been
-    idle longest.
+def take_cores(w: World, i: int, e: int, end: float) -> int:
+    """Give entry *e*, which runs until *end*, its memory and those cores of node *i*
+    that have been idle longest; return the first of these cores.
 
     Ties go to the lowest core number.
     """
+    first = -1
     node = w.nodes[i]
     wanted = w.entries[e].cores
     node.idle -= wanted
+    node.free_memory -= w.entries[e].memory
     for n in range(wanted):
         best = -1
         for c in range(node.first_core, node.end_core):
@@ -103,11 +110,13 @@ def take_cores(w: World, i: int, e: int, end: float) -> None:
         w.cores[best].entry = e
         if n == 0:
             w.cores[best].end = end
+            first = best
+    return first
 
 
 def finish_task(w: World, c: int, now: float) -> None:
-    """End the entry whose first core is *c*; release its cores and complete its
-    outputs.
+    """End the entry whose first core is *c*; release its cores and its memory, and
+    complete its outputs.
     """
     run = w.run
     e = w.cores[c].entry
@@ -139,6 +148,7 @@ def finish_task(w: World, c: int, now: float) -> None:
             core.end = float("inf")
             core.idle_since = now
     node.idle += entry.cores
+    node.free_memory += entry.memory
     w.finished[run.ended] = e
     run.ended += 1
     run.last_end = now
@@ -173,6 +183,7 @@ def reset(w: World) -> None:
         node.head = node.first_place
         node.staged = 0
         node.idle = node.cores
+        node.free_memory = node.memory
         node.waiting = 0
     for core in w.cores:
         core.entry = -1
@@ -306,12 +317,31 @@ def complete(w: World, now: float) -> None:
     run.instant = instant
     for c in range(len(w.cores)):
         if w.cores[c].end <= instant:
-            finish_task(w, c, now)
+            if w.task_disk and w.flows[w.task_flows + c].file == DISK_USE:
+                w.cores[c].end = float("inf")
+            else:
+                finish_task(w, c, now)
     for y in range(len(w.flows)):
         if w.flows[y].due <= instant:
-            arrive(w, y, now)
+            if w.flows[y].file == DISK_USE:
+                end_disk_use(w, y, now)
+            else:
+                arrive(w, y, now)
     if not w.plain:
         note_arrivals(w)
+
+
+def end_disk_use(w: World, y: int, now: float) -> None:
+    """End the disk use on flow *y*, and its entry if that has computed; if the entry
+    has just begun to compute, let the bytes move instead.
+    """
+    if w.flows[y].rate < 0.0:
+        open_flow(w, y, now)
+        return
+    free_flow(w, y)
+    c = y - w.task_flows
+    if w.cores[c].end == float("inf"):
+        finish_task(w, c, now)
 
 
 def note_arrivals(w: World) -> None:

@@ -7,12 +7,14 @@ compiled (:mod:`ioopt.compiled.memory`).
 """
 
 from ioopt.sim.replication.disk import clear_room, lacking, make_room, settle_in
-from ioopt.sim.replication.world import OPEN, World
+from ioopt.sim.replication.world import DISK_USE, IDLE, OPEN, World
 
 FASTER = 1e-9
 """Relative difference below which rates count as equal."""
 CROSSED = 3
 """Largest number of resources that a transfer crosses."""
+CROSSED_WITH_DISKS = 4
+"""The same where the disks of nodes are resources of their own."""
 CLOSED = -1.0
 """Rate of a flow whose bytes do not move yet, because of the latency."""
 WEIGHTS = 8191
@@ -32,10 +34,11 @@ def fill(w: World, num_busy: int) -> None:
     The rates of all flows grow together, in proportion to their weights, until a
     resource is full. The flows that cross it keep their rate, and the others grow on.
     Flow number *j* of ``w.busy`` crosses
-    the resources ``w.use[3 * j : 3 * j + 3]``; -1 stands for none. A flow that crosses
-    no resource gets the rate infinity.
+    the resources ``w.use[n * j : n * j + n]``, n being ``w.crossed``; -1 stands for
+    none. A flow that crosses no resource gets the rate infinity.
     """
     use = w.use
+    crossed = w.crossed
     open_resources(w, num_busy)
     waiting = num_busy
     while waiting > 0:
@@ -46,8 +49,10 @@ def fill(w: World, num_busy: int) -> None:
         for j in range(num_busy):
             if w.busy[j].rate >= 0.0:
                 continue
-            x = j * CROSSED
+            x = j * crossed
             crosses = use[x] == tight or use[x + 1] == tight or use[x + 2] == tight
+            if crossed > CROSSED:
+                crosses = crosses or use[x + 3] == tight
             if crosses or tight < 0:
                 keep_rate(w, j, share * w.flows[w.busy[j].flow].weight)
                 waiting -= 1
@@ -58,7 +63,8 @@ def open_resources(w: World, num_busy: int) -> None:
     of these flows; no flow has a rate yet.
     """
     use = w.use
-    for x in range(num_busy * CROSSED):
+    crossed = w.crossed
+    for x in range(num_busy * crossed):
         if use[x] >= 0:
             resource = w.resources[use[x]]
             resource.left = resource.capacity
@@ -67,7 +73,7 @@ def open_resources(w: World, num_busy: int) -> None:
         busy = w.busy[j]
         busy.rate = -1.0
         weight = w.flows[busy.flow].weight
-        for x in range(j * CROSSED, (j + 1) * CROSSED):
+        for x in range(j * crossed, (j + 1) * crossed):
             if use[x] >= 0:
                 w.resources[use[x]].crossing += weight
 
@@ -78,12 +84,13 @@ def tightest(w: World, num_busy: int) -> int:
     """
     use = w.use
     resources = w.resources
+    crossed = w.crossed
     share = float("inf")
     tight = -1
     for j in range(num_busy):
         if w.busy[j].rate >= 0.0:
             continue
-        for x in range(j * CROSSED, (j + 1) * CROSSED):
+        for x in range(j * crossed, (j + 1) * crossed):
             if use[x] >= 0:
                 resource = resources[use[x]]
                 if resource.left < share * resource.crossing:
@@ -96,7 +103,7 @@ def keep_rate(w: World, j: int, rate: float) -> None:
     """Give busy flow *j* its *rate*, which its resources lose."""
     w.busy[j].rate = rate
     weight = w.flows[w.busy[j].flow].weight
-    for x in range(j * CROSSED, (j + 1) * CROSSED):
+    for x in range(j * w.crossed, (j + 1) * w.crossed):
         if w.use[x] >= 0:
             resource = w.resources[w.use[x]]
             resource.crossing -= weight
@@ -313,13 +320,16 @@ def least_loaded(w: World, i: int, f: int) -> int:
     for flow in w.flows:
         if flow.file >= 0 and w.files[flow.file].size > 0:
             cross(w, flow.file, flow.source, flow.target, 0)
-            for x in range(CROSSED):
+            for x in range(w.crossed):
                 if use[x] >= 0:
                     resources[use[x]].crossing += 1
     best = -1
     near = 0.0
     for j in range(w.num_nodes):
-        share = resources[j].capacity / (resources[j].crossing + 1)
+        door = resources[j].capacity
+        if w.task_disk:
+            door = min(door, resources[disk_of(w, j)].capacity)
+        share = door / (resources[j].crossing + 1)
         if w.cells[j * w.num_files + f].has == 1 and share > near:
             best = j
             near = share
@@ -385,9 +395,16 @@ def share_out(w: World, now: float) -> None:
     count = 0
     for y in range(len(w.flows)):
         flow = w.flows[y]
-        if flow.file < 0 or flow.rate < 0.0 or w.files[flow.file].size == 0:
+        if flow.file == IDLE or flow.rate < 0.0:
             continue
-        cross(w, flow.file, flow.source, flow.target, CROSSED * count)
+        if flow.file == DISK_USE:
+            for x in range(w.crossed * count, w.crossed * (count + 1)):
+                w.use[x] = -1
+            w.use[w.crossed * count] = disk_of(w, flow.target)
+        elif w.files[flow.file].size == 0:
+            continue
+        else:
+            cross(w, flow.file, flow.source, flow.target, w.crossed * count)
         w.busy[count].flow = y
         count += 1
     fill(w, count)
@@ -406,20 +423,70 @@ def cross(w: World, f: int, source: int, target: int, x: int) -> None:
     """Write to ``w.use`` the resources that file *f* crosses on its way from *source*
     to *target*.
 
-    The resources fill three numbers from index *x* on; -1 stands for no resource.
+    The resources fill ``w.crossed`` numbers from index *x* on; -1 stands for no
+    resource.
     """
     use = w.use
     if source >= 0 and target >= 0:
         use[x] = target
         use[x + 1] = source
         use[x + 2] = -1
+        if w.task_disk:
+            use[x + 2] = disk_of(w, target)
+            use[x + 3] = disk_of(w, source)
         return
     i = max(source, target)
+    if w.task_disk:
+        use[x + 3] = disk_of(w, i)
     link = w.num_nodes + w.num_storages
     storage = w.files[f].storage
     use[x] = i
     use[x + 1] = link if w.shared else link + 1 + i
     use[x + 2] = w.num_nodes + storage if storage >= 0 else -1
+
+
+def disk_of(w: World, i: int) -> int:
+    """Return the resource that is the disk of node *i*, where disks are resources of
+    their own.
+    """
+    return w.num_nodes + w.num_storages + 1 + w.num_nodes + i
+
+
+def use_disk(w: World, i: int, c: int, now: float) -> None:
+    """Let the entry that starts on core *c* read and write its files on the disk of
+    node *i* while it computes (workflow rule 25).
+    """
+    entry = w.entries[w.cores[c].entry]
+    limited = w.resources[disk_of(w, i)].capacity < float("inf")
+    if entry.disk_bytes == 0 or not limited:
+        return
+    flow = w.flows[w.task_flows + c]
+    flow.file = DISK_USE
+    flow.source = i
+    flow.target = i
+    flow.left = entry.disk_bytes
+    flow.since = now
+    flow.weight = 1.0
+    flow.rate = CLOSED
+    flow.due = now + entry.overhead
+    if entry.overhead == 0.0:
+        open_flow(w, w.task_flows + c, now)
+
+
+def open_flow(w: World, y: int, now: float) -> None:
+    """Let the bytes of flow *y* move from now on."""
+    flow = w.flows[y]
+    flow.rate = 0.0
+    flow.since = now
+    flow.due = float("inf")
+    w.run.changed = 1
+
+
+def free_flow(w: World, y: int) -> None:
+    """Let flow *y* be idle."""
+    w.flows[y].file = IDLE
+    w.flows[y].due = float("inf")
+    w.run.changed = 1
 
 
 def bytes_of(w: World, y: int, now: float) -> float:
@@ -440,10 +507,7 @@ def arrive(w: World, y: int, now: float) -> None:
     flow = w.flows[y]
     f = flow.file
     if flow.rate < 0.0 and w.files[f].size > 0:
-        flow.rate = 0.0
-        flow.since = now
-        flow.due = float("inf")
-        run.changed = 1
+        open_flow(w, y, now)
         return
     i = flow.target
     file = w.files[f]
@@ -462,8 +526,6 @@ def arrive(w: World, y: int, now: float) -> None:
         run.saving -= 1
         if file.keep:
             run.last_end = now
-    flow.file = -1
-    flow.due = float("inf")
-    run.changed = 1
+    free_flow(w, y)
     if w.logging and flow.row < len(w.transfers):
         w.transfers[flow.row].end = now

@@ -155,6 +155,11 @@ def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
             f"node {node.id} can never run task {task.id!r}, which takes {task.cores} "
             f"cores: it has {node.cores}"
         )
+    if node.memory_bytes is not None and task.memory_bytes > node.memory_bytes:
+        raise SimulationError(
+            f"node {node.id} can never run task {task.id!r}, which takes "
+            f"{task.memory_bytes} bytes of memory: it has {node.memory_bytes}"
+        )
     if node.disk_bytes is not None and wanted > node.disk_bytes:
         raise SimulationError(
             f"node {node.id} can never run task {task.id!r}: its files "

@@ -46,12 +46,15 @@ class Node:
     ``head``: the place of the first unstarted entry of its queue. ``staged``: 0 if the
     inputs of that entry are not pinned yet, else 1 plus the number of its first inputs
     that are known to be present. ``idle``: number of idle cores. ``waiting``: number of
-    its products that must be saved and whose save has not begun.
+    its products that must be saved and whose save has not begun. ``free_memory``:
+    bytes of its memory that no computing entry holds.
     """
 
     disk: int
+    memory: int
     speed: float
     used: int
+    free_memory: int
     cores: Int32
     staging: Int32
     first_core: Int32
@@ -94,13 +97,18 @@ class Entry:
 
     Its inputs are the reads ``first_input`` to ``end_input - 1``; it writes the files
     ``outputs[first_output:end_output]``, ``out_bytes`` in all. ``compute``: seconds at
-    speed 1. ``release``: time of arrival. ``start`` and ``end``: times of the replay,
-    if it is logged.
+    speed 1. ``overhead``: seconds before it computes, at any speed (workflow rule
+    23). ``memory``: bytes that it holds from start to end. ``disk_bytes``: bytes that it reads and writes.
+    ``release``: time of arrival. ``start`` and ``end``: times of the replay, if it is
+    logged.
     """
 
     compute: float
+    overhead: float
     release: float
+    memory: int
     out_bytes: int
+    disk_bytes: int
     start: float
     end: float
     first_input: Int32
@@ -131,8 +139,8 @@ class Held:
 @dataclass(slots=True)
 class Core:
     """A core of a node. ``entry``: what runs on it. ``end``: the end of that entry at
-    the first of its cores, infinity at the others. ``idle_since``: the time since which
-    the core is idle.
+    the first of its cores, infinity at the others, or once the entry has computed and
+    still uses its disk. ``idle_since``: the time since which the core is idle.
     """
 
     end: float
@@ -190,7 +198,8 @@ class Flow:
     ``left`` bytes were left at the time ``since``; since then they move at ``rate``.
     ``due``: the end. ``rate`` is -1 during the latency: then ``due`` is the time from
     which bytes move. ``weight``: its weight in the sharing of rates (timeline rule 10).
-    ``row``: the number of the transfer. ``file`` is -1 if the flow is idle.
+    ``row``: the number of the transfer. ``file`` is IDLE if the flow is idle, DISK_USE
+    if it carries what an entry reads and writes on its own disk (workflow rule 25).
     """
 
     left: float
@@ -215,7 +224,7 @@ class Busy:
 @dataclass(slots=True)
 class Resource:
     """What transfers cross: the interfaces of nodes, the storages, the shared link, the
-    private links; in this order.
+    private links and, if entries use disks, the disks of nodes; in this order.
 
     ``left`` and ``crossing`` are scratch: the rate that is left, and the weights of the
     flows that cross it.
@@ -306,6 +315,10 @@ class World:
     for a file that it receives and, in workflows, one for a file that it saves; flows
     of nodes that receive several files at once follow.
 
+    ``task_disk``: 1 if entries use the disks of their nodes while they compute. Then
+    the flows from ``task_flows`` on carry that, one for each core. ``crossed`` is the
+    largest number of resources that a flow crosses.
+
     The plan: ``policy`` numbers its eviction policy. ``num_entries`` is the number of
     places in use. ``barriers``: 1 if rounds open one after the other. ``growing``: 1 if
     a queue ends in OPEN, or in CLOSED once no entry will be added; a decision that
@@ -320,7 +333,7 @@ class World:
     each draw takes others.
 
     ``logging``: 1 if transfers, evictions and times of entries are logged, in the order
-    of their starts. ``use``: scratch, three resources for each busy flow.
+    of their starts. ``use``: scratch, ``crossed`` resources for each busy flow.
     """
 
     num_nodes: int
@@ -338,6 +351,9 @@ class World:
     clearing: int
     carried: int
     logging: int
+    task_disk: int
+    task_flows: int
+    crossed: int
     draw: int
     latency: float
     run: Run
@@ -365,6 +381,8 @@ class World:
     weights: list[float]
 
 
+IDLE = -1
+DISK_USE = -2
 OPEN = -1
 CLOSED = -2
 FARTHEST_NEXT_USE = 0

@@ -131,9 +131,10 @@ def longest_path(w: World, path: Path) -> float:
     for k in path.order:
         task = path.tasks[k]
         compute = w.entries[k].compute
+        overhead = w.entries[k].overhead
         if task.state == QUEUED:
             task.start = earliest(w, path, k, task.on)
-            task.end = task.start + compute / w.nodes[task.on].speed
+            task.end = task.start + (overhead + compute / w.nodes[task.on].speed)
         elif task.state == LOOSE:
             task.start = float("inf")
             task.end = float("inf")
@@ -141,7 +142,8 @@ def longest_path(w: World, path: Path) -> float:
                 if path.fits[k * w.num_nodes + i] and is_open(w, i):
                     start = earliest(w, path, k, i)
                     task.start = min(task.start, start)
-                    task.end = min(task.end, start + compute / w.nodes[i].speed)
+                    busy = overhead + compute / w.nodes[i].speed
+                    task.end = min(task.end, start + busy)
         if task.state != ENDED_TASK:
             best = max(best, task.end + task.tail)
     return best
@@ -234,6 +236,9 @@ def cores_free(w: World, k: int, i: int) -> float:
     node = w.nodes[i]
     idle = node.idle
     time = w.run.now
+    if w.task_disk:
+        # The end of a running task is not known while it uses its disk.
+        return time
     while idle < w.entries[k].cores:
         soonest = float("inf")
         for c in range(node.first_core, node.end_core):

@@ -65,8 +65,10 @@ class Ticks:
         speeds = {node.speed: exact(node.speed) for node in nodes}
         compute = [exact(task.compute_seconds) for task in tasks]
         release = [exact(task.release_seconds) for task in tasks]
+        overhead = [exact(task.overhead_seconds) for task in tasks]
         dividers = lcm(*(rate.numerator for rate in (*rates, *speeds.values())))
-        denominators = lcm(*(time.denominator for time in (*compute, *release)))
+        times = (*compute, *release, *overhead)
+        denominators = lcm(*(time.denominator for time in times))
         self.second = dividers * len(nodes) * denominators
         if self.second.bit_length() > MOST_BITS:
             self.second = ROUNDED_TICKS
@@ -74,22 +76,30 @@ class Ticks:
         self.copy = self._of(1 / rates[1])
         self.release = [self._of(time) for time in release]
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
-        self.mean = self._work(compute, pace)
-        """Compute time of each task in ticks, at the mean of 1 / speed of all nodes."""
+        before = [self._of(time) for time in overhead]
+        self.mean = self._work(compute, pace, before)
+        """Time of each task in ticks: its overhead, and its computing at the mean of 1
+        / speed of all nodes.
+        """
         self._kinds = {
-            speed: self._work(compute, 1 / value) for speed, value in speeds.items()
+            speed: self._work(compute, 1 / value, before)
+            for speed, value in speeds.items()
         }
         self.work = [self._kinds[node.speed] for node in nodes]
-        """``work[i][k]`` is the compute time of task k on node i in ticks."""
-
-    def _work(self, compute: Sequence[Fraction], pace: Fraction) -> list[int]:
-        """Return the compute time of each task in ticks, at *pace* (1 / speed of the
-        node).
+        """``work[i][k]`` is the time in ticks for which task k holds cores of node i:
+        its overhead and its computing.
         """
-        if pace == 1:
-            # For a large problem, products of fractions take most of the planning time.
-            return [self._of(time) for time in compute]
-        return [self._of(time * pace) for time in compute]
+
+    def _work(
+        self, compute: Sequence[Fraction], pace: Fraction, before: Sequence[int]
+    ) -> list[int]:
+        """Return the time of each task in ticks: the ticks *before* it computes, and
+        its computing at *pace* (1 / speed of the node).
+        """
+        # For a large problem, products of fractions take most of the planning time.
+        scaled = compute if pace == 1 else [time * pace for time in compute]
+        rows = zip(before, scaled, strict=True)
+        return [overhead + self._of(time) for overhead, time in rows]
 
     def _of(self, seconds: Fraction) -> int:
         """Return *seconds* in ticks, rounded to a whole number if needed."""
@@ -225,6 +235,85 @@ def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
         del starts[at], ends[at]
 
 
+class MemoryInUse:
+    """Find gaps in the use of one node's memory, which has *size* bytes.
+
+    ``used[x]`` bytes are in use from ``times[x]`` to the next time.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.times = [0]
+        self.used = [0]
+
+    def earliest(self, memory: int, ready: int, length: int, limit: float) -> int:
+        """Return the earliest start, not before *ready*, of an interval of *length*
+        ticks with *memory* free bytes.
+
+        The search stops at a start whose end is after *limit*.
+        """
+        start = ready
+        x = bisect_right(self.times, ready) - 1
+        while True:
+            if self.used[x] + memory > self.size:
+                # After the last planned end, all memory is free.
+                start = self.times[x + 1]
+                if start + length > limit:
+                    return start
+            elif x + 1 == len(self.times) or self.times[x + 1] >= start + length:
+                return start
+            x += 1
+
+    def take(self, memory: int, start: int, end: int) -> None:
+        """Hold *memory* bytes from tick *start* to tick *end*."""
+        if memory == 0 or start == end:
+            return
+        first = self._cut(start)
+        last = self._cut(end)
+        for x in range(first, last):
+            self.used[x] += memory
+
+    def _cut(self, time: int) -> int:
+        """Return the index of the interval that begins at *time*; split an interval if
+        needed.
+        """
+        at = bisect_left(self.times, time)
+        if at == len(self.times) or self.times[at] != time:
+            self.times.insert(at, time)
+            self.used.insert(at, self.used[at - 1])
+        return at
+
+
+class MemoryAfter:
+    """Find the tick after which the tasks of one node, which has *size* bytes of
+    memory, leave memory for another task for good (workflow rule 24).
+
+    ``ends`` lists (planned end, memory) of the tasks that hold memory, in order.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.ends: list[tuple[int, int]] = []
+
+    def earliest(
+        self, memory: int, ready: int = 0, length: int = 0, limit: float = 0.0
+    ) -> int:
+        """Return the earliest tick, not before *ready*, such that the tasks that end
+        later leave *memory* bytes.
+        """
+        free = self.size
+        for end, held in reversed(self.ends):
+            free -= held
+            if free < memory:
+                return max(ready, end)
+        return ready
+
+    def take(self, memory: int, start: int, end: int) -> None:
+        """Hold *memory* bytes until tick *end*."""
+        if memory:
+            insort(self.ends, (end, memory))
+
+
 @dataclass(frozen=True)
 class Components:
     """Choose the components of a list scheduler.
@@ -260,6 +349,7 @@ class ListScheduler:
         self.copy = self.ticks.copy if components.copies else self.ticks.fetch
         self.sizes = [file.bytes for file in problem.files]
         self.need = [task.cores for task in problem.tasks]
+        self.memory_need = [task.memory_bytes for task in problem.tasks]
         self.base = list(self.ticks.release)
         """Earliest possible start of each task in ticks.
 
@@ -278,6 +368,15 @@ class ListScheduler:
                 self.cores.append(Gaps(node.cores, counts))
             else:
                 self.cores.append(Behind(node.cores))
+        self.memory: list[MemoryInUse | MemoryAfter | None] = []
+        """For each node, the use of its memory; None if that cannot matter."""
+        for node in problem.nodes:
+            if node.memory_bytes is None or not any(self.memory_need):
+                self.memory.append(None)
+            elif components.gaps:
+                self.memory.append(MemoryInUse(node.memory_bytes))
+            else:
+                self.memory.append(MemoryAfter(node.memory_bytes))
         self.holders: list[set[int]] = [set() for _ in self.sizes]
         for i, held in enumerate(problem.holds):
             for file in held:
@@ -309,6 +408,9 @@ class ListScheduler:
             self.end[k] = end
             self.order.append((k, i))
             self.cores[i].take(self.need[k], start, end)
+            memory = self.memory[i]
+            if memory is not None:
+                memory.take(self.memory_need[k], start, end)
             for file, arrives, node in self._moves(k, i):
                 choose.moved(file, node, arrives)
             for j in self.successors[k]:
@@ -317,6 +419,24 @@ class ListScheduler:
                 if not self._waits[j]:
                     choose.open(j)
         return self
+
+    def earliest(self, k: int, i: int, ready: int, length: int, limit: float) -> float:
+        """Return the earliest tick, not before *ready*, at which node *i* has the cores
+        and the memory for task *k*, which takes *length* ticks.
+
+        The search stops at a start whose end is after *limit*.
+        """
+        start = self.cores[i].earliest(self.need[k], ready, length, limit)
+        memory = self.memory[i]
+        if memory is None:
+            return start
+        wanted = self.memory_need[k]
+        while start + length <= limit:
+            later = memory.earliest(wanted, int(start), length, limit)
+            if later == start:
+                break
+            start = self.cores[i].earliest(self.need[k], later, length, limit)
+        return start
 
     def queues(self) -> list[list[int]]:
         """Return, for each node, its tasks in order of planned start.
@@ -484,7 +604,6 @@ class _LongestPath:
         plan = self.plan
         k = heappop(self._open)[1]
         base = plan.base[k]
-        need = plan.need[k]
         costs = plan.costs(k)
         work = plan.ticks.work
         best = float("inf")
@@ -494,7 +613,7 @@ class _LongestPath:
         for hoped, i in sorted([(base + costs[i] + work[i][k], i) for i in hosts]):
             if hoped > best:
                 break
-            start = plan.cores[i].earliest(need, hoped - work[i][k], work[i][k], best)
+            start = plan.earliest(k, i, hoped - work[i][k], work[i][k], best)
             end = start + work[i][k]
             if end < best or (end == best and i < where):
                 best = end
@@ -510,7 +629,8 @@ class _FirstEnd:
     seconds, with row k for task k and column i for node i. ``lengths[k, i]`` is the
     time of the transfers and the computing of task k on node i, infinite if the task
     does not fit or is not open. ``ends[k, i]`` is the time when the task would end
-    there. ``free[c, i]`` is the time at which node i has ``counts[c]`` free cores.
+    there. ``free[c, i]`` is the time at which node i has ``counts[c]`` free cores, and
+    ``spare[m, i]`` the time from which it has ``memories[m]`` free bytes of memory.
     """
 
     def __init__(self, plan: ListScheduler) -> None:
@@ -526,6 +646,9 @@ class _FirstEnd:
         self.counts = sorted(set(plan.need))
         self.count = np.searchsorted(self.counts, plan.need)
         self.free = np.zeros((len(self.counts), nodes))
+        self.memories = sorted(set(plan.memory_need))
+        self.memory = np.searchsorted(self.memories, plan.memory_need)
+        self.spare = np.zeros((len(self.memories), nodes))
         self.readers = [
             np.array(readers, dtype=np.int64) for readers in plan.problem.readers
         ]
@@ -565,17 +688,21 @@ class _FirstEnd:
             for c, count in enumerate(self.counts):
                 if count <= plan.problem.nodes[i].cores:
                     self.free[c, i] = plan.cores[i].earliest(count) / plan.ticks.second
-            self.ends[:, i] = self.lengths[:, i] + self.base.clip(
-                min=self.free[self.count, i]
-            )
+            memory = plan.memory[i]
+            if isinstance(memory, MemoryAfter):
+                for m, wanted in enumerate(self.memories):
+                    self.spare[m, i] = memory.earliest(wanted) / plan.ticks.second
+            free = self.free[self.count, i].clip(min=self.spare[self.memory, i])
+            self.ends[:, i] = self.lengths[:, i] + self.base.clip(min=free)
         rows = self.changed.nonzero()[0]
         self.changed[rows] = False
         begun = self.free[self.count[rows]].clip(min=self.base[rows, None])
+        begun = begun.clip(min=self.spare[self.memory[rows]])
         self.ends[rows] = self.lengths[rows] + begun
         limit = self.ends.min() + TIE_SECONDS
         k, i = divmod(int((self.ends <= limit).argmax()), self.ends.shape[1])
         self.lengths[k] = self.ends[k] = float("inf")
         self.node = i
         length = plan.costs(k)[i] + plan.ticks.work[i][k]
-        end = max(plan.base[k], int(plan.cores[i].earliest(plan.need[k]))) + length
+        end = int(plan.earliest(k, i, plan.base[k], length, END)) + length
         return k, i, end - length, end

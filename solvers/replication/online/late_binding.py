@@ -66,5 +66,6 @@ def ranks(view: DispatchView) -> dict[int, float]:
         longest = 0.0
         for j, size in after[k].items():
             longest = max(longest, size / rate + found[j])
-        found[k] = view.task(k).compute_seconds * slowness + longest
+        task = view.task(k)
+        found[k] = task.overhead_seconds + task.compute_seconds * slowness + longest
     return found

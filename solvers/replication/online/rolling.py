@@ -355,7 +355,9 @@ class Remaining:
             rows.append((i, row.task, left * speed))
         waits = view.unstarted(i)
         if waits is not None:
-            rows.append((i, waits, view.task(waits).compute_seconds))
+            task = view.task(waits)
+            seconds = task.overhead_seconds * speed + task.compute_seconds
+            rows.append((i, waits, seconds))
         return rows
 
     def _name_files(self, k: int) -> Sequence[int]:
@@ -434,5 +436,7 @@ def _task(task: Task, seconds: float | None = None) -> Task:
         return task
     times = {"release_seconds": 0.0}
     if seconds is not None:
+        # What is left of the task's overhead is part of *seconds*.
         times["compute_seconds"] = seconds
+        times["overhead_seconds"] = 0.0
     return task.model_construct(**{**dict(task), **times})

@@ -55,7 +55,7 @@ def test_worked_cases(path: Path) -> None:
 
 @pytest.mark.parametrize("seeds", [60, pytest.param(2000, marks=pytest.mark.slow)])
 def test_plans_equal_the_exact_planners(seeds: int) -> None:
-    evictions = sum(compare(seed) for seed in range(seeds))
+    evictions = sum(compare(seed, needs=seed % 3 == 0) for seed in range(seeds))
     assert evictions > seeds, "the disks must be tight enough to test anything"
 
 
