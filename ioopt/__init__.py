@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ioopt import embed as embed
     from ioopt.building import Batch as Batch
+    from ioopt.building import Workflow as Workflow
     from ioopt.options import Deadline
     from ioopt.protocols import Incumbents, Simulation
     from ioopt.result import Result as Result
@@ -46,6 +47,7 @@ Solver = str | Callable[..., object]
 
 _LOADED_LATER = {
     "Batch": "ioopt.building",
+    "Workflow": "ioopt.building",
     "Result": "ioopt.result",
     "Status": "ioopt.result",
     "StopReason": "ioopt.result",

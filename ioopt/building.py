@@ -28,6 +28,10 @@ class Batch:
     """Builder of a replication instance (``ioopt/replication``): tasks, files and
     nodes. The instance is a batch, or a workflow if tasks write files.
 
+    *products* ("node" or "shared") says where the files are that tasks write, *cache*
+    ("made-and-read" or "read") what enters the caches of nodes if they are shared, and
+    *task_disk* whether the files of a task pass the disk of its node while it computes.
+
     Examples
     --------
     >>> batch = Batch(remote="10MB/s", replica="100MB/s")
@@ -40,7 +44,15 @@ class Batch:
     """
 
     def __init__(
-        self, *, remote: Rate, replica: Rate, link: str = "shared", name: str = "batch"
+        self,
+        *,
+        remote: Rate,
+        replica: Rate,
+        link: str = "shared",
+        name: str = "batch",
+        products: str | None = None,
+        cache: str | None = None,
+        task_disk: bool | None = None,
     ) -> None:
         network = {
             "remote_bytes_per_second": parse_rate(remote),
@@ -56,6 +68,8 @@ class Batch:
             "files": [],
             "tasks": [],
         }
+        beside = {"products": products, "cache": cache, "task_disk": task_disk}
+        self.data |= {key: value for key, value in beside.items() if value is not None}
         self._ids: dict[str, set[str]] = {part: set() for part in PARTS}
         load({**self.data, **self._beside({})})
 
@@ -174,6 +188,12 @@ class Batch:
             "overhead_seconds": None if overhead is None else parse_seconds(overhead),
         }
         return self._add("tasks", name, row)
+
+
+Workflow = Batch
+"""The same builder, for workflows: tasks write files for each other, or hold cores and
+memory.
+"""
 
 
 def _listed(names: Iterable[str]) -> list[str] | str:

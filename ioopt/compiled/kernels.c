@@ -1,4 +1,4 @@
-/* text 8495a6a352e286e6e33d509e259a2cffaa3205ccd89a9881a3b9367d94da4882 */
+/* text cdd9b5f455c7da30f70ce4f3ad1171f3328aaa406378f205adf383e4e03cb21a */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -391,6 +391,9 @@ typedef struct {
   double idle_since;
   int32_t node;
   int32_t entry;
+  int32_t step;
+  int32_t step_ended;
+  int32_t started;
 } replication_world_Core;
 
 typedef struct {
@@ -405,6 +408,7 @@ typedef struct {
   int64_t memory;
   int64_t out_bytes;
   int64_t disk_bytes;
+  int64_t missing;
   double start;
   double end;
   int32_t first_input;
@@ -425,6 +429,7 @@ typedef struct {
   double made;
   int32_t storage;
   int32_t need;
+  int32_t unassigned;
   int32_t freq;
   int32_t copies;
   int32_t flying;
@@ -477,6 +482,7 @@ typedef struct {
   int32_t staged;
   int32_t idle;
   int32_t waiting;
+  int32_t running;
 } replication_world_Node;
 
 typedef struct {
@@ -510,6 +516,7 @@ typedef struct {
   int64_t remote_bytes;
   int64_t replica_bytes;
   int64_t saved_bytes;
+  int64_t cached_bytes;
   int64_t transfers;
   int64_t evictions;
   int64_t fetches;
@@ -1023,6 +1030,8 @@ struct replication_world_World {
   int64_t logging;
   int64_t task_disk;
   int64_t task_flows;
+  int64_t products_shared;
+  int64_t caches_made;
   int64_t crossed;
   int64_t draw;
   double latency;
@@ -1092,6 +1101,7 @@ struct search_line_moves_Line {
   double now;
   double best;
   int64_t evaluations;
+  int64_t policy;
   int64_t barriers;
   int64_t by_bytes;
   double fetch_cost;
@@ -1361,11 +1371,14 @@ static inline void measure_perturbation_kernel_plan_next(measure_perturbation_ke
 EXPORTED int64_t measure_perturbation_kernel_run_program(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program);
 EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Pile * pile, int64_t total, int64_t unit);
 static inline int64_t replication_disk_at_risk(replication_world_World * w, int64_t f);
+static inline double replication_disk_cache_key(replication_world_World * w, int64_t i, int64_t f, double now);
 static inline int64_t replication_disk_clear_room(replication_world_World * w, int64_t i, int64_t p, double now);
+static inline int64_t replication_disk_distance_in_cache(replication_world_World * w, int64_t i, int64_t f);
 static inline int64_t replication_disk_distance_to_use(replication_world_World * w, int64_t i, int64_t f);
+static inline void replication_disk_enter_cache(replication_world_World * w, int64_t i, int64_t f, double now);
 static inline void replication_disk_evict(replication_world_World * w, int64_t i, int64_t f, double now);
 static inline void replication_disk_evict_some(replication_world_World * w, int64_t i, int64_t count, int64_t short_, double now);
-static inline int64_t replication_disk_first_victim(replication_world_World * w, int64_t count);
+static inline int64_t replication_disk_first_victim(replication_world_World * w, int64_t start, int64_t end);
 static inline int64_t replication_disk_has_loose_reader(replication_world_World * w, int64_t f);
 static inline int64_t replication_disk_is_open(replication_world_World * w, int64_t i);
 static inline int64_t replication_disk_lacking(replication_world_World * w, int64_t i, int64_t first, int64_t last);
@@ -1375,14 +1388,22 @@ static inline int64_t replication_disk_open_question(replication_world_World * w
 static inline int64_t replication_disk_queue_end(replication_world_World * w, int64_t i);
 static inline void replication_disk_request_save(replication_world_World * w, int64_t i, int64_t limited, int64_t short_);
 static inline void replication_disk_settle_in(replication_world_World * w, int64_t i, int64_t f);
+static inline void replication_disk_swap_victims(replication_world_World * w, int64_t a, int64_t b);
 static inline double replication_disk_victim_key(replication_world_World * w, int64_t i, int64_t f);
 static inline tuple_float_int replication_kernel_advance(replication_world_World * w, double horizon, int64_t most, int64_t task);
+static inline void replication_kernel_begin_next_step(replication_world_World * w, int64_t c, double now);
 EXPORTED tuple_float_int replication_kernel_begin_or_advance(replication_world_World * w, int64_t most, int64_t task, int64_t i);
 static inline void replication_kernel_complete(replication_world_World * w, double now);
 static inline void replication_kernel_count_readers(replication_world_World * w, int64_t i);
 static inline void replication_kernel_end_disk_use(replication_world_World * w, int64_t y, double now);
+static inline void replication_kernel_end_flow(replication_world_World * w, int64_t c, double now);
+static inline void replication_kernel_end_steps(replication_world_World * w, double now);
+static inline void replication_kernel_finish_on_shared(replication_world_World * w, int64_t c, double now);
 static inline void replication_kernel_finish_task(replication_world_World * w, int64_t c, double now);
+static inline void replication_kernel_forget_finished(replication_world_World * w, int64_t i);
+static inline void replication_kernel_free_cores(replication_world_World * w, int64_t i, int64_t e, double now);
 static inline int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon);
+static inline int64_t replication_kernel_last_step(replication_world_World * w, int64_t c);
 static inline void replication_kernel_leave_unassigned(replication_world_World * w);
 static inline double replication_kernel_next_event(replication_world_World * w);
 static inline void replication_kernel_note_arrivals(replication_world_World * w);
@@ -1392,6 +1413,8 @@ static inline void replication_kernel_passes(replication_world_World * w, double
 EXPORTED tuple_float_int replication_kernel_replay(replication_world_World * w, double horizon);
 static inline void replication_kernel_reset(replication_world_World * w);
 static inline void replication_kernel_reset_numbers(replication_world_World * w);
+static inline void replication_kernel_start_entries(replication_world_World * w, double now);
+static inline int64_t replication_kernel_start_on_shared(replication_world_World * w, int64_t i, double now);
 static inline int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now);
 static inline int64_t replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end);
 static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now);
@@ -6560,6 +6583,25 @@ static inline int64_t replication_disk_at_risk(replication_world_World * w, int6
   return (((file->need > 0LL)) || ((file->keep > 0LL)));
 }
 
+static inline double replication_disk_cache_key(replication_world_World * w, int64_t i, int64_t f, double now) {
+  replication_world_Cell * cell = 0;
+  int64_t enters = 0;
+  int64_t copies = 0;
+  cell = (&AT(w->cells, ((i * w->num_files) + f)));
+  enters = (cell->has == 0LL);
+  if ((w->policy == replication_world_POPULARITY)) {
+    copies = (&AT(w->files, f))->copies;
+    if (enters) {
+      copies = (copies + 1LL);
+    }
+    return ((double)((&AT(w->files, f))->freq * (double)((&AT(w->files, f))->size)) / (double)copies);
+  }
+  if ((w->policy == replication_world_LRU)) {
+    return (enters ? now : cell->last_use);
+  }
+  return (-(double)(replication_disk_distance_in_cache(w, i, f)));
+}
+
 static inline int64_t replication_disk_clear_room(replication_world_World * w, int64_t i, int64_t p, double now) {
   int64_t wanted = 0;
   replication_world_Node * node = 0;
@@ -6578,6 +6620,35 @@ static inline int64_t replication_disk_clear_room(replication_world_World * w, i
   _ = t_1.v1;
   replication_disk_evict_some(w, i, count, ((node->used + wanted) - node->disk), now);
   return 1;
+}
+
+static inline int64_t replication_disk_distance_in_cache(replication_world_World * w, int64_t i, int64_t f) {
+  replication_world_Node * node = 0;
+  int64_t x = 0;
+  replication_world_Core * core = 0;
+  replication_world_Entry * entry = 0;
+  int64_t n = 0;
+  int64_t place = 0;
+  node = (&AT(w->nodes, i));
+  for (int64_t t_1 = node->first_core, end_t_1 = (node->first_core + node->running); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    core = (&AT(w->cores, (&AT(w->cores, x))->started));
+    if ((core->entry < 0LL)) {
+      continue;
+    }
+    entry = (&AT(w->entries, core->entry));
+    for (int64_t t_2 = ((entry->first_input + core->step) + 1LL), end_t_2 = entry->end_input; t_2 < end_t_2; t_2 += 1) {
+      n = t_2;
+      if (((&AT(w->reads, n))->file == f)) {
+        return 0LL;
+      }
+    }
+  }
+  place = (&AT(w->cells, ((i * w->num_files) + f)))->next_place;
+  if ((place != replication_disk_NO_PLACE)) {
+    return ((place - node->head) + 1LL);
+  }
+  return (((&AT(w->files, f))->unassigned > 0LL) ? replication_disk_UNASSIGNED : replication_disk_DEAD);
 }
 
 static inline int64_t replication_disk_distance_to_use(replication_world_World * w, int64_t i, int64_t f) {
@@ -6602,6 +6673,52 @@ static inline int64_t replication_disk_distance_to_use(replication_world_World *
   return distance;
 }
 
+static inline void replication_disk_enter_cache(replication_world_World * w, int64_t i, int64_t f, double now) {
+  int64_t first = 0;
+  replication_world_Cell * cell = 0;
+  replication_world_Node * node = 0;
+  int64_t x = 0;
+  int64_t short_ = 0;
+  int64_t leaving = 0;
+  int64_t best = 0;
+  int64_t v = 0;
+  first = (i * w->num_files);
+  cell = (&AT(w->cells, (first + f)));
+  if ((cell->has == 1LL)) {
+    cell->last_use = now;
+    return;
+  }
+  node = (&AT(w->nodes, i));
+  (&AT(w->victims, 0LL))->file = FIT32(f);
+  double t_1 = replication_disk_cache_key(w, i, f, now);
+  (&AT(w->victims, 0LL))->key = t_1;
+  for (int64_t t_2 = 0, end_t_2 = node->num_residents; t_2 < end_t_2; t_2 += 1) {
+    x = t_2;
+    (&AT(w->victims, (x + 1LL)))->file = FIT32((&AT(w->cells, (first + x)))->resident);
+    double t_3 = replication_disk_cache_key(w, i, (&AT(w->victims, (x + 1LL)))->file, now);
+    (&AT(w->victims, (x + 1LL)))->key = t_3;
+  }
+  short_ = ((node->used + (&AT(w->files, f))->size) - node->disk);
+  leaving = 0LL;
+  while ((short_ > 0LL)) {
+    best = replication_disk_first_victim(w, leaving, (node->num_residents + 1LL));
+    if (((&AT(w->victims, best))->file == f)) {
+      return;
+    }
+    replication_disk_swap_victims(w, leaving, best);
+    short_ = (short_ - (&AT(w->files, (&AT(w->victims, leaving))->file))->size);
+    leaving = (leaving + 1LL);
+  }
+  for (int64_t t_4 = 0, end_t_4 = leaving; t_4 < end_t_4; t_4 += 1) {
+    v = t_4;
+    replication_disk_evict(w, i, (&AT(w->victims, v))->file, now);
+  }
+  replication_disk_settle_in(w, i, f);
+  cell->has = FIT8(1LL);
+  cell->last_use = now;
+  (&AT(w->files, f))->copies = FIT32(((&AT(w->files, f))->copies + 1LL));
+}
+
 static inline void replication_disk_evict(replication_world_World * w, int64_t i, int64_t f, double now) {
   replication_world_Run * run = 0;
   replication_world_Node * node = 0;
@@ -6609,6 +6726,7 @@ static inline void replication_disk_evict(replication_world_World * w, int64_t i
   int64_t first = 0;
   replication_world_Cell * cell = 0;
   int64_t last = 0;
+  int64_t lost = 0;
   int64_t n = 0;
   replication_world_Eviction * eviction = 0;
   run = w->run;
@@ -6623,7 +6741,8 @@ static inline void replication_disk_evict(replication_world_World * w, int64_t i
   node->used = (node->used - file->size);
   cell->has = FIT8(0LL);
   file->copies = FIT32((file->copies - 1LL));
-  if (((file->copies == 0LL)) && ((file->flying == 0LL)) && ((file->need > 0LL))) {
+  lost = (((file->copies == 0LL)) && ((file->flying == 0LL)) && ((file->need > 0LL)));
+  if ((lost) && (!(w->products_shared))) {
     run->owed = (run->owed + file->size);
   }
   if ((file->keep) && ((file->saved == 0LL))) {
@@ -6650,7 +6769,7 @@ static inline void replication_disk_evict_some(replication_world_World * w, int6
     victim->key = t_2;
   }
   while (((short_ > 0LL)) && ((count > 0LL))) {
-    best = (&AT(w->victims, replication_disk_first_victim(w, count)));
+    best = (&AT(w->victims, replication_disk_first_victim(w, 0LL, count)));
     replication_disk_evict(w, i, best->file, now);
     short_ = (short_ - (&AT(w->files, best->file))->size);
     count = (count - 1LL);
@@ -6659,13 +6778,13 @@ static inline void replication_disk_evict_some(replication_world_World * w, int6
   }
 }
 
-static inline int64_t replication_disk_first_victim(replication_world_World * w, int64_t count) {
+static inline int64_t replication_disk_first_victim(replication_world_World * w, int64_t start, int64_t end) {
   int64_t best = 0;
   int64_t v = 0;
   replication_world_Victim * victim = 0;
   replication_world_Victim * least = 0;
-  best = 0LL;
-  for (int64_t t_1 = 1LL, end_t_1 = count; t_1 < end_t_1; t_1 += 1) {
+  best = start;
+  for (int64_t t_1 = (start + 1LL), end_t_1 = end; t_1 < end_t_1; t_1 += 1) {
     v = t_1;
     victim = (&AT(w->victims, v));
     least = (&AT(w->victims, best));
@@ -6860,7 +6979,7 @@ static inline void replication_disk_request_save(replication_world_World * w, in
       victim->key = t_4;
     }
   }
-  int64_t t_5 = (&AT(w->victims, replication_disk_first_victim(w, count)))->file;
+  int64_t t_5 = (&AT(w->victims, replication_disk_first_victim(w, 0LL, count)))->file;
   w->run->request = t_5;
 }
 
@@ -6873,6 +6992,21 @@ static inline void replication_disk_settle_in(replication_world_World * w, int64
   (&AT(w->cells, (first + f)))->seat = FIT32(node->num_residents);
   node->num_residents = FIT32((node->num_residents + 1LL));
   node->used = (node->used + (&AT(w->files, f))->size);
+}
+
+static inline void replication_disk_swap_victims(replication_world_World * w, int64_t a, int64_t b) {
+  replication_world_Victim * one = 0;
+  replication_world_Victim * other = 0;
+  double key = 0;
+  int64_t file = 0;
+  one = (&AT(w->victims, a));
+  other = (&AT(w->victims, b));
+  key = one->key;
+  file = one->file;
+  one->key = other->key;
+  one->file = FIT32(other->file);
+  other->key = key;
+  other->file = FIT32(file);
 }
 
 static inline double replication_disk_victim_key(replication_world_World * w, int64_t i, int64_t f) {
@@ -6937,6 +7071,52 @@ static inline tuple_float_int replication_kernel_advance(replication_world_World
   return (tuple_float_int){run->last_end, replication_kernel_PAUSED};
 }
 
+static inline void replication_kernel_begin_next_step(replication_world_World * w, int64_t c, double now) {
+  replication_world_Run * run = 0;
+  replication_world_Core * core = 0;
+  int64_t i = 0;
+  replication_world_Entry * entry = 0;
+  int64_t inputs = 0;
+  int64_t f = 0;
+  replication_world_Cell * cell = 0;
+  replication_world_File * file = 0;
+  run = w->run;
+  core = (&AT(w->cores, c));
+  i = core->node;
+  entry = (&AT(w->entries, core->entry));
+  inputs = (entry->end_input - entry->first_input);
+  core->end = INFINITY;
+  core->step = FIT32((core->step + 1LL));
+  while ((core->step < inputs)) {
+    f = (&AT(w->reads, (entry->first_input + core->step)))->file;
+    cell = (&AT(w->cells, ((i * w->num_files) + f)));
+    file = (&AT(w->files, f));
+    if ((cell->has == 0LL)) {
+      if (((file->flying == 0LL)) && ((file->copies == 0LL)) && ((file->product == 0LL))) {
+        run->owed = (run->owed - file->size);
+      }
+      file->flying = FIT32(1LL);
+      run->remote_bytes = (run->remote_bytes + file->size);
+      run->fetches = (run->fetches + 1LL);
+      run->refetched = (run->refetched + file->product);
+      replication_moves_set_off(w, c, f, (-1LL), i, now);
+      return;
+    }
+    cell->last_use = now;
+    run->cached_bytes = (run->cached_bytes + file->size);
+    core->step = FIT32((core->step + 1LL));
+  }
+  if ((core->step == inputs)) {
+    core->end = (now + ((double)entry->compute / (double)(&AT(w->nodes, i))->speed));
+    return;
+  }
+  f = AT(w->outputs, (((entry->first_output + core->step) - inputs) - 1LL));
+  run->owed = (run->owed - (&AT(w->files, f))->size);
+  run->saved_bytes = (run->saved_bytes + (&AT(w->files, f))->size);
+  run->saves = (run->saves + 1LL);
+  replication_moves_set_off(w, c, f, i, (-1LL), now);
+}
+
 EXPORTED tuple_float_int replication_kernel_begin_or_advance(replication_world_World * w, int64_t most, int64_t task, int64_t i) {
   replication_world_Entry * entry = 0;
   int64_t x = 0;
@@ -6954,6 +7134,7 @@ EXPORTED tuple_float_int replication_kernel_begin_or_advance(replication_world_W
       x = t_1;
       (&AT(w->reads, x))->follow = FIT32(replication_disk_NO_PLACE);
       (&AT(w->cells, ((i * w->num_files) + (&AT(w->reads, x))->file)))->next_place = FIT32(i);
+      (&AT(w->files, (&AT(w->reads, x))->file))->unassigned = FIT32(((&AT(w->files, (&AT(w->reads, x))->file))->unassigned - 1LL));
     }
   }
   return replication_kernel_advance(w, INFINITY, most, task);
@@ -6972,6 +7153,11 @@ static inline void replication_kernel_complete(replication_world_World * w, doub
   instant = ((now + problems_replication_JUST_AFTER) + (problems_replication_RELATIVE_AFTER * now));
   run->now = now;
   run->instant = instant;
+  if (w->products_shared) {
+    replication_kernel_end_steps(w, now);
+    replication_kernel_note_arrivals(w);
+    return;
+  }
   for (int64_t t_1 = 0, end_t_1 = w->cores.length; t_1 < end_t_1; t_1 += 1) {
     c = t_1;
     if (((&AT(w->cores, c))->end <= instant)) {
@@ -7044,8 +7230,87 @@ static inline void replication_kernel_end_disk_use(replication_world_World * w, 
   }
 }
 
+static inline void replication_kernel_end_flow(replication_world_World * w, int64_t c, double now) {
+  replication_world_Flow * flow = 0;
+  int64_t f = 0;
+  int64_t reading = 0;
+  flow = (&AT(w->flows, c));
+  f = flow->file;
+  if ((w->logging) && ((flow->row < w->transfers.length))) {
+    (&AT(w->transfers, flow->row))->end = now;
+  }
+  reading = (flow->source < 0LL);
+  replication_moves_free_flow(w, c);
+  if ((reading) || (w->caches_made)) {
+    replication_disk_enter_cache(w, (&AT(w->cores, c))->node, f, now);
+  }
+}
+
+static inline void replication_kernel_end_steps(replication_world_World * w, double now) {
+  double instant = 0;
+  int64_t i = 0;
+  replication_world_Node * node = 0;
+  int64_t x = 0;
+  int64_t c = 0;
+  replication_world_Flow * flow = 0;
+  int64_t last = 0;
+  instant = w->run->instant;
+  for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+    i = t_1;
+    node = (&AT(w->nodes, i));
+    for (int64_t t_2 = node->first_core, end_t_2 = (node->first_core + node->running); t_2 < end_t_2; t_2 += 1) {
+      x = t_2;
+      c = (&AT(w->cores, x))->started;
+      (&AT(w->cores, c))->step_ended = FIT32(0LL);
+      flow = (&AT(w->flows, c));
+      if (((&AT(w->cores, c))->end <= instant)) {
+        (&AT(w->cores, c))->step_ended = FIT32(1LL);
+      } else if ((flow->due <= instant)) {
+        if (((flow->rate < 0.0)) && (((&AT(w->files, flow->file))->size > 0LL))) {
+          replication_moves_open_flow(w, c, now);
+        } else {
+          replication_kernel_end_flow(w, c, now);
+          (&AT(w->cores, c))->step_ended = FIT32(1LL);
+        }
+      }
+      last = replication_kernel_last_step(w, c);
+      if (((&AT(w->cores, c))->step_ended) && (((&AT(w->cores, c))->step == last))) {
+        replication_kernel_finish_on_shared(w, c, now);
+      }
+    }
+    replication_kernel_forget_finished(w, i);
+  }
+  for (int64_t t_3 = 0; t_3 < w->nodes.length; t_3 += 1) {
+    node = &AT(w->nodes, t_3);
+    for (int64_t t_4 = node->first_core, end_t_4 = (node->first_core + node->running); t_4 < end_t_4; t_4 += 1) {
+      x = t_4;
+      if ((&AT(w->cores, (&AT(w->cores, x))->started))->step_ended) {
+        replication_kernel_begin_next_step(w, (&AT(w->cores, x))->started, now);
+      }
+    }
+  }
+}
+
+static inline void replication_kernel_finish_on_shared(replication_world_World * w, int64_t c, double now) {
+  int64_t e = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  e = (&AT(w->cores, c))->entry;
+  entry = (&AT(w->entries, e));
+  for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    if ((e < w->num_tasks)) {
+      (&AT(w->files, (&AT(w->reads, x))->file))->freq = FIT32(((&AT(w->files, (&AT(w->reads, x))->file))->freq - 1LL));
+    }
+  }
+  for (int64_t t_2 = entry->first_output, end_t_2 = entry->end_output; t_2 < end_t_2; t_2 += 1) {
+    x = t_2;
+    (&AT(w->files, AT(w->outputs, x)))->saved = FIT8(2LL);
+  }
+  replication_kernel_free_cores(w, (&AT(w->cores, c))->node, e, now);
+}
+
 static inline void replication_kernel_finish_task(replication_world_World * w, int64_t c, double now) {
-  replication_world_Run * run = 0;
   int64_t e = 0;
   int64_t i = 0;
   replication_world_Entry * entry = 0;
@@ -7055,9 +7320,6 @@ static inline void replication_kernel_finish_task(replication_world_World * w, i
   int64_t f = 0;
   replication_world_Cell * cell = 0;
   replication_world_File * file = 0;
-  int64_t other = 0;
-  replication_world_Core * core = 0;
-  run = w->run;
   e = (&AT(w->cores, c))->entry;
   i = (&AT(w->cores, c))->node;
   entry = (&AT(w->entries, e));
@@ -7086,8 +7348,41 @@ static inline void replication_kernel_finish_task(replication_world_World * w, i
       node->waiting = FIT32((node->waiting + 1LL));
     }
   }
-  for (int64_t t_3 = node->first_core, end_t_3 = node->end_core; t_3 < end_t_3; t_3 += 1) {
-    other = t_3;
+  if (w->barriers) {
+    (&AT(w->rounds, (&AT(w->places, (node->head - 1LL)))->round))->left = FIT32(((&AT(w->rounds, (&AT(w->places, (node->head - 1LL)))->round))->left - 1LL));
+  }
+  replication_kernel_free_cores(w, i, e, now);
+}
+
+static inline void replication_kernel_forget_finished(replication_world_World * w, int64_t i) {
+  replication_world_Node * node = 0;
+  int64_t kept = 0;
+  int64_t x = 0;
+  int64_t c = 0;
+  node = (&AT(w->nodes, i));
+  kept = 0LL;
+  for (int64_t t_1 = node->first_core, end_t_1 = (node->first_core + node->running); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    c = (&AT(w->cores, x))->started;
+    if (((&AT(w->cores, c))->entry >= 0LL)) {
+      (&AT(w->cores, (node->first_core + kept)))->started = FIT32(c);
+      kept = (kept + 1LL);
+    }
+  }
+  node->running = FIT32(kept);
+}
+
+static inline void replication_kernel_free_cores(replication_world_World * w, int64_t i, int64_t e, double now) {
+  replication_world_Run * run = 0;
+  replication_world_Node * node = 0;
+  replication_world_Entry * entry = 0;
+  int64_t other = 0;
+  replication_world_Core * core = 0;
+  run = w->run;
+  node = (&AT(w->nodes, i));
+  entry = (&AT(w->entries, e));
+  for (int64_t t_1 = node->first_core, end_t_1 = node->end_core; t_1 < end_t_1; t_1 += 1) {
+    other = t_1;
     core = (&AT(w->cores, other));
     if ((core->entry == e)) {
       core->entry = FIT32((-1LL));
@@ -7100,9 +7395,6 @@ static inline void replication_kernel_finish_task(replication_world_World * w, i
   AT(w->finished, run->ended) = e;
   run->ended = (run->ended + 1LL);
   run->last_end = now;
-  if (w->barriers) {
-    (&AT(w->rounds, (&AT(w->places, (node->head - 1LL)))->round))->left = FIT32(((&AT(w->rounds, (&AT(w->places, (node->head - 1LL)))->round))->left - 1LL));
-  }
   if (w->logging) {
     entry->end = now;
   }
@@ -7113,6 +7405,7 @@ static inline int64_t replication_kernel_hopeless(replication_world_World * w, d
   int64_t y = 0;
   replication_world_Flow * flow = 0;
   int64_t f = 0;
+  int64_t owes = 0;
   if (!(w->shared)) {
     return 0;
   }
@@ -7124,11 +7417,20 @@ static inline int64_t replication_kernel_hopeless(replication_world_World * w, d
     if ((f < 0LL)) {
       continue;
     }
-    if (((flow->source < 0LL)) || (((flow->target < 0LL)) && (((&AT(w->files, f))->keep > 0LL)))) {
+    owes = (((flow->target < 0LL)) && ((((&AT(w->files, f))->keep > 0LL)) || ((w->products_shared > 0LL))));
+    if (((flow->source < 0LL)) || (owes)) {
       owed = (owed + replication_moves_bytes_of(w, y, now));
     }
   }
   return ((now + ((double)owed / (double)(&AT(w->resources, (w->num_nodes + w->num_storages)))->capacity)) > horizon);
+}
+
+static inline int64_t replication_kernel_last_step(replication_world_World * w, int64_t c) {
+  replication_world_Entry * entry = 0;
+  int64_t inputs = 0;
+  entry = (&AT(w->entries, (&AT(w->cores, c))->entry));
+  inputs = (entry->end_input - entry->first_input);
+  return ((inputs + entry->end_output) - entry->first_output);
 }
 
 static inline void replication_kernel_leave_unassigned(replication_world_World * w) {
@@ -7148,6 +7450,7 @@ static inline void replication_kernel_leave_unassigned(replication_world_World *
   for (int64_t t_3 = 0; t_3 < w->files.length; t_3 += 1) {
     file = &AT(w->files, t_3);
     file->need = FIT32(0LL);
+    file->unassigned = FIT32(0LL);
     file->freq = FIT32(0LL);
   }
   for (int64_t t_4 = 0, end_t_4 = w->num_tasks; t_4 < end_t_4; t_4 += 1) {
@@ -7156,6 +7459,7 @@ static inline void replication_kernel_leave_unassigned(replication_world_World *
       x = t_5;
       file = (&AT(w->files, (&AT(w->reads, x))->file));
       file->need = FIT32((file->need + 1LL));
+      file->unassigned = FIT32((file->unassigned + 1LL));
       file->freq = FIT32((file->freq + 1LL));
     }
   }
@@ -7235,6 +7539,10 @@ static inline void replication_kernel_passes(replication_world_World * w, double
   int64_t i = 0;
   replication_world_Node * node = 0;
   int64_t receives = 0;
+  if (w->products_shared) {
+    replication_kernel_start_entries(w, now);
+    return;
+  }
   run = w->run;
   nodes = w->nodes;
   flows = w->flows;
@@ -7292,6 +7600,7 @@ static inline void replication_kernel_reset(replication_world_World * w) {
   for (int64_t t_2 = 0; t_2 < w->files.length; t_2 += 1) {
     file = &AT(w->files, t_2);
     file->need = FIT32(0LL);
+    file->unassigned = FIT32(0LL);
     file->freq = FIT32(0LL);
     file->copies = FIT32(0LL);
     file->flying = FIT32(0LL);
@@ -7311,6 +7620,7 @@ static inline void replication_kernel_reset(replication_world_World * w) {
     node->idle = FIT32(node->cores);
     node->free_memory = node->memory;
     node->waiting = FIT32(0LL);
+    node->running = FIT32(0LL);
   }
   for (int64_t t_5 = 0; t_5 < w->cores.length; t_5 += 1) {
     core = &AT(w->cores, t_5);
@@ -7330,6 +7640,9 @@ static inline void replication_kernel_reset(replication_world_World * w) {
     replication_disk_settle_in(w, held->node, held->file);
     (&AT(w->cells, ((held->node * w->num_files) + held->file)))->has = FIT8(1LL);
     (&AT(w->files, held->file))->copies = FIT32(((&AT(w->files, held->file))->copies + 1LL));
+    if (w->products_shared) {
+      (&AT(w->files, held->file))->flying = FIT32(1LL);
+    }
   }
   for (int64_t t_8 = 0, end_t_8 = w->num_nodes; t_8 < end_t_8; t_8 += 1) {
     i = t_8;
@@ -7338,7 +7651,7 @@ static inline void replication_kernel_reset(replication_world_World * w) {
   for (int64_t t_9 = 0; t_9 < w->files.length; t_9 += 1) {
     file = &AT(w->files, t_9);
     to_fetch = (((file->need > 0LL)) && ((file->copies == 0LL)) && ((file->saved == 2LL)));
-    if ((to_fetch) || (file->keep)) {
+    if ((to_fetch) || (file->keep) || ((w->products_shared) && (file->product))) {
       w->run->owed = (w->run->owed + file->size);
     }
   }
@@ -7354,6 +7667,7 @@ static inline void replication_kernel_reset_numbers(replication_world_World * w)
   run->remote_bytes = 0LL;
   run->replica_bytes = 0LL;
   run->saved_bytes = 0LL;
+  run->cached_bytes = 0LL;
   run->transfers = 0LL;
   run->evictions = 0LL;
   run->fetches = 0LL;
@@ -7369,6 +7683,73 @@ static inline void replication_kernel_reset_numbers(replication_world_World * w)
   run->passed = 0LL;
   run->changed = 0LL;
   run->begun = 0LL;
+}
+
+static inline void replication_kernel_start_entries(replication_world_World * w, double now) {
+  int64_t moved = 0;
+  int64_t i = 0;
+  moved = 1;
+  while (moved) {
+    moved = 0;
+    for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
+      i = t_1;
+      if ((((&AT(w->nodes, i))->idle > 0LL)) && (replication_kernel_start_on_shared(w, i, now))) {
+        moved = 1;
+      }
+    }
+  }
+}
+
+static inline int64_t replication_kernel_start_on_shared(replication_world_World * w, int64_t i, double now) {
+  replication_world_Node * node = 0;
+  int64_t e = 0;
+  replication_world_Entry * entry = 0;
+  int64_t x = 0;
+  replication_world_Read * read = 0;
+  replication_world_Cell * cell = 0;
+  int64_t c = 0;
+  node = (&AT(w->nodes, i));
+  if ((node->head >= node->end_place)) {
+    return 0;
+  }
+  e = (&AT(w->places, node->head))->entry;
+  entry = (&AT(w->entries, e));
+  if ((entry->release > w->run->instant)) {
+    return 0;
+  }
+  if (((node->idle < entry->cores)) || ((node->free_memory < entry->memory))) {
+    return 0;
+  }
+  for (int64_t t_1 = entry->first_input, end_t_1 = entry->end_input; t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    if (((&AT(w->files, (&AT(w->reads, x))->file))->saved != 2LL)) {
+      return 0;
+    }
+  }
+  node->head = FIT32((node->head + 1LL));
+  entry->missing = 0LL;
+  for (int64_t t_2 = entry->first_input, end_t_2 = entry->end_input; t_2 < end_t_2; t_2 += 1) {
+    x = t_2;
+    read = (&AT(w->reads, x));
+    cell = (&AT(w->cells, ((i * w->num_files) + read->file)));
+    cell->next_place = FIT32(read->follow);
+    (&AT(w->files, read->file))->need = FIT32(((&AT(w->files, read->file))->need - 1LL));
+    if ((cell->has == 0LL)) {
+      entry->missing = (entry->missing + (&AT(w->files, read->file))->size);
+    }
+  }
+  c = replication_kernel_take_cores(w, i, e, INFINITY);
+  (&AT(w->cores, (node->first_core + node->running)))->started = FIT32(c);
+  node->running = FIT32((node->running + 1LL));
+  if (w->logging) {
+    entry->start = now;
+  }
+  (&AT(w->cores, c))->step = FIT32((-1LL));
+  (&AT(w->cores, c))->end = (now + entry->overhead);
+  if ((entry->overhead == 0.0)) {
+    replication_kernel_begin_next_step(w, c, now);
+  }
+  return 1;
 }
 
 static inline int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now) {
@@ -8643,7 +9024,7 @@ static inline void search_line_kernel_settle(replication_world_World * w, search
 }
 
 static inline void search_line_kernel_take_rules(replication_world_World * w, search_line_moves_Line * line) {
-  w->policy = replication_world_FARTHEST_NEXT_USE;
+  w->policy = line->policy;
   w->barriers = line->barriers;
   w->num_rounds = (line->barriers ? w->num_tasks : 0LL);
   w->num_entries = w->num_tasks;
@@ -9024,4 +9405,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "8495a6a352e286e6e33d509e259a2cffaa3205ccd89a9881a3b9367d94da4882"; }
+EXPORTED const char *text_digest(void) { return "cdd9b5f455c7da30f70ce4f3ad1171f3328aaa406378f205adf383e4e03cb21a"; }

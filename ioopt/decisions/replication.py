@@ -12,7 +12,15 @@ from dataclasses import dataclass, field
 from math import inf
 
 from ioopt.errors import SimulationError
-from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER, Network, Node, Task
+from ioopt.problems.replication import (
+    JUST_AFTER,
+    RELATIVE_AFTER,
+    CacheModel,
+    Network,
+    Node,
+    Products,
+    Task,
+)
 
 Pair = tuple[int, int]
 """Index of a task, and index of the node that is to run it."""
@@ -40,6 +48,12 @@ class DispatchView(ABC):
     """
     prefetch: bool
     """Whether a node may be given a task while all its cores are busy."""
+    products: Products = "node"
+    """Where products are; if they are shared, files on a node are those in its
+    cache.
+    """
+    cache: CacheModel | None = None
+    """What enters the caches, if products are shared."""
     network: Network
     nodes: tuple[Node, ...]
     ready: Sequence[int]
@@ -172,7 +186,30 @@ class DispatchView(ABC):
         it lacks, at the full rate of its interface.
         """
         missing = sum(self.size(f) for f in self.inputs(k) if not self.holds(i, f))
+        if self.products == "shared":
+            return missing * self.shared_seconds_per_byte
         return missing / self.network.replica_bytes_per_second
+
+    @property
+    def shared_seconds_per_byte(self) -> float:
+        """Return the seconds per byte of reads from shared storage and writes to it, as
+        planned (workflow rule 29).
+        """
+        network = self.network
+        slowest = min(network.remote_bytes_per_second, network.replica_bytes_per_second)
+        return 1.0 / slowest
+
+    def work_seconds(self, k: int, i: int) -> float:
+        """Return the planned seconds for which task *k* holds its cores on node *i* if
+        it starts now (workflow rules 23 and 29).
+        """
+        task = self.task(k)
+        seconds = task.overhead_seconds + task.compute_seconds / self.nodes[i].speed
+        if self.products == "shared":
+            written = sum(self.size(f) for f in self.outputs(k))
+            seconds += self.missing_seconds(k, i)
+            seconds += written * self.shared_seconds_per_byte
+        return seconds
 
     def staging_seconds(self, k: int, i: int) -> float:
         """Return the seconds until the inputs of task *k* are on node *i*, as far as

@@ -40,7 +40,18 @@ RULES = ReplayOptions()
 """Options of a replay that follows only the rules."""
 
 
+EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
 LinkModel = Literal["shared", "per-node"]
+Products = Literal["node", "shared"]
+"""Where products are: on the node that wrote them, or on shared storage."""
+CacheModel = Literal["made-and-read", "read"]
+"""What enters the cache of a node: the files that its tasks read, and those that they
+write too or not.
+"""
+SHARED_EVICTION: Literal["lru"] = "lru"
+"""Policy of caches of shared storage, unless told otherwise: a page cache does not know
+what comes next.
+"""
 _Row = tuple[float, int, str, str]
 _Short = tuple[base.Seconds, base.Name, base.Name]
 _Long = tuple[base.Seconds, base.Count, base.Name, base.Name]
@@ -179,13 +190,17 @@ class ReplicationProblem(base.Problem, base.Lean):
     ``task_disk``: whether the files that a task reads and writes pass the disk of its
     node while it computes.
 
+    ``products``: where products are. If they are ``shared``, every file is on shared
+    storage, ``disk_bytes`` is the size of a node's cache, and ``cache`` says what
+    enters it (workflow rules 26 to 29).
+
     Raises a validation error that names the item for repeated ids, references to
     unknown items, repeated inputs or outputs, held files that exceed the disk, files
     that two tasks write or that are held before they are written, and dependency cycles
     of tasks.
     """
 
-    LATER = frozenset({"task_disk"})
+    LATER = frozenset({"task_disk", "products", "cache"})
     format: Literal["ioopt/replication"] = "ioopt/replication"
     network: Network
     storages: tuple[Storage, ...] = ()
@@ -193,6 +208,8 @@ class ReplicationProblem(base.Problem, base.Lean):
     files: tuple[File, ...] = ()
     tasks: tuple[Task, ...] = ()
     task_disk: Annotated[bool, Field(strict=True)] = False
+    products: Products = "node"
+    cache: CacheModel | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -216,9 +233,45 @@ class ReplicationProblem(base.Problem, base.Lean):
                 raise ValueError(
                     f"{where}: {held} bytes held, but disk_bytes is {node.disk_bytes}"
                 )
+        if self.cache is not None and not self.is_shared:
+            raise ValueError(
+                f"cache: {self.cache!r} says what enters the caches of shared storage, "
+                f'but products is {self.products!r}; set "products": "shared"'
+            )
+        if self.task_disk and self.is_shared:
+            raise ValueError(
+                "task_disk: true is for products on nodes, but products is 'shared'; "
+                "leave task_disk out"
+            )
         if any(task.outputs for task in self.tasks):
             self._require_products(files)
         return self
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether all files are on shared storage."""
+        return self.products == "shared"
+
+    @property
+    def caches_made(self) -> bool:
+        """Return whether what a task writes to shared storage enters its node's
+        cache.
+        """
+        return self.is_shared and self.cache != "read"
+
+    @property
+    def default_eviction(self) -> EvictionPolicy:
+        """Return the eviction policy of a search or a dispatch unless told
+        otherwise.
+        """
+        return SHARED_EVICTION if self.is_shared else "farthest-next-use"
+
+    @property
+    def shared_seconds_per_byte(self) -> float:
+        """Return the seconds per byte that planners assume for reads from shared
+        storage and writes to it (workflow rule 29).
+        """
+        return max(self.remote_seconds_per_byte, self.replica_seconds_per_byte)
 
     def _require_products(self, files: dict[str, File]) -> None:
         """Raise ValueError unless the products fulfil workflow rule 1.
@@ -331,9 +384,9 @@ class ReplicationProblem(base.Problem, base.Lean):
 
         In a workflow, some task writes files, arrives later, takes several cores or
         memory, or has an overhead, or some node has several cores; or tasks use the
-        disks of their nodes while they compute.
+        disks of their nodes while they compute, or all files are on shared storage.
         """
-        if self.task_disk:
+        if self.task_disk or self.is_shared:
             return True
         return any(node.cores > 1 for node in self.nodes) or any(
             task.outputs
@@ -400,7 +453,9 @@ class ReplicationProblem(base.Problem, base.Lean):
         if given.memory_bytes is not None and wanted.memory_bytes > given.memory_bytes:
             return False
         disk = given.disk_bytes
-        return disk is None or self._task_bytes[task] <= disk
+        if disk is None or self.is_shared:
+            return True
+        return self._task_bytes[task] <= disk
 
     @cached_property
     def hosts(self) -> tuple[tuple[int, ...], ...]:
@@ -440,6 +495,11 @@ class ReplicationProblem(base.Problem, base.Lean):
                     f"memory, and reads and writes {wanted} bytes; no node has all of "
                     "them, so none"
                 )
+            if self.is_shared:
+                text = (
+                    f"takes {task.cores} cores and {task.memory_bytes} bytes of "
+                    "memory; no node has both, so none"
+                )
             if not self.is_workflow:
                 largest = max(node.disk_bytes or 0 for node in self.nodes)
                 text = (
@@ -447,6 +507,17 @@ class ReplicationProblem(base.Problem, base.Lean):
                     "node"
                 )
             raise UnsolvableInstanceError(f"task {task.id!r} {text} can ever run it")
+
+    def require_products_on_nodes(self, what: str) -> None:
+        """Raise NotApplicableError if all files are on shared storage.
+
+        *what* names the solver or step that cannot state this.
+        """
+        if self.is_shared:
+            raise NotApplicableError(
+                f"{what} does not know products on shared storage; auto, link-aware "
+                "and the planners do"
+            )
 
     def require_batch(self, what: str) -> None:
         """Raise NotApplicableError if the problem is a workflow.
@@ -456,7 +527,7 @@ class ReplicationProblem(base.Problem, base.Lean):
         if self.is_workflow:
             raise NotApplicableError(
                 f"{what} takes batches, not workflows (outputs, cores, release times, "
-                "memory, overheads); auto and exact-workflow take both"
+                "memory, overheads, shared products); auto and exact-workflow take both"
             )
 
 
@@ -520,7 +591,6 @@ class Round(base.Record):
     evicted: tuple[tuple[base.Name, base.Name], ...] = ()
 
 
-EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
 MovesModel = Literal["static", "printed", "replay"]
 
 

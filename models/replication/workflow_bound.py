@@ -60,7 +60,11 @@ class WorkflowBound:
 
     @property
     def seconds(self) -> float:
-        """Return the largest of the four bounds."""
+        """Return the largest of the four bounds; on shared storage, that of
+        :class:`SharedBound`.
+        """
+        if self.problem.is_shared:
+            return makespan_bound_seconds(self.problem, self.link_model)
         return max(self.critical_path, self.core_area, self.memory_area, self.link)
 
     @cached_property
@@ -190,12 +194,20 @@ class WorkflowBound:
         """Return, for each task, its overhead and its compute time on the fastest node
         that it fits, in seconds.
         """
+        rows = zip(self.problem.tasks, self.computing, strict=True)
+        return [task.overhead_seconds + seconds for task, seconds in rows]
+
+    @cached_property
+    def computing(self) -> list[float]:
+        """Return, for each task, its compute time on the fastest node that it fits, in
+        seconds.
+        """
         nodes = self.problem.nodes
         fastest = max(node.speed for node in nodes)
         found = []
         for task, hosts in zip(self.problem.tasks, self.problem.hosts, strict=True):
             speed = max((nodes[i].speed for i in hosts), default=fastest)
-            found.append(task.overhead_seconds + task.compute_seconds / speed)
+            found.append(task.compute_seconds / speed)
         return found
 
     @cached_property
@@ -312,12 +324,21 @@ class WorkflowBound:
 
 
 def makespan_bound_seconds(
-    problem: ReplicationProblem, link: LinkModel | None = None
+    problem: ReplicationProblem,
+    link: LinkModel | None = None,
+    copied: Collection[int] = (),
 ) -> float:
     """Return the makespan bound of :class:`WorkflowBound` in seconds; batches are
     allowed.
+
+    *copied* are the files that copy entries of the plan name. They matter on shared
+    storage alone (workflow rule 30).
     """
-    return bounds_of(WorkflowBound, problem, link).seconds
+    if not problem.is_shared:
+        return bounds_of(WorkflowBound, problem, link).seconds
+    if copied:
+        return SharedBound(problem, link, frozenset(copied)).seconds
+    return bounds_of(SharedBound, problem, link).seconds
 
 
 Share = tuple[float, float]
@@ -598,3 +619,237 @@ class TransferBound(WorkflowBound):
             total += self.problem.files[f].bytes
             best = max(best, begun + total / rate + after[f])
         return best
+
+
+@dataclass(frozen=True)
+class SharedBound(WorkflowBound):
+    """Compute the four bounds of one instance on shared storage, in seconds (workflow
+    rule 30).
+
+    Every task reads its inputs from the storage, unless the cache of its node has them,
+    and writes all its outputs there, while it holds its cores. *copied* are the files
+    that copy entries of a plan name. Such an entry may bring a file into a cache before
+    any task reads it.
+    """
+
+    copied: frozenset[int] = frozenset()
+
+    @property
+    def seconds(self) -> float:
+        """Return the largest of the four bounds."""
+        return max(self.critical_path, self.core_area, self.memory_area, self.link)
+
+    @cached_property
+    def to_read(self) -> frozenset[int]:
+        """Return F, the files of which some task must read a copy from the storage.
+
+        These are the files that no node holds and no task makes, and the products too
+        if caches do not take what is written.
+        """
+        problem = self.problem
+        if problem.caches_made:
+            return self.first_touch
+        read = {f for f, readers in enumerate(problem.readers) if readers}
+        products = {f for f in read if problem.producer[f] >= 0}
+        return self.first_touch | products
+
+    @cached_property
+    def writing(self) -> list[float]:
+        """Return wr: for each task, the least seconds in which it writes its
+        outputs.
+        """
+        return [self._moving(files) for files in self.problem.outputs]
+
+    def _moving(self, files: Collection[int]) -> float:
+        """Return the least seconds that *files* take one after the other."""
+        return sum(self.problem.files[f].bytes / self.rates[f] for f in files)
+
+    @cached_property
+    def reading(self) -> list[float]:
+        """Return rd: for each task, the least seconds in which it reads its inputs.
+
+        Counted are the inputs that no other task reads, no node that the task fits
+        holds, and no cache has from their producer.
+        """
+        problem = self.problem
+        found = []
+        for k, files in enumerate(problem.inputs):
+            alone = []
+            for f in files:
+                made = problem.caches_made and problem.producer[f] >= 0
+                if len(problem.readers[f]) == 1 and not made and f not in self.copied:
+                    alone.append(f)
+            rows = []
+            for held in {problem.holds[i] for i in problem.hosts[k]}:
+                rows.append(self._moving([f for f in alone if f not in held]))
+            found.append(min(rows, default=0.0))
+        return found
+
+    @cached_property
+    def seconds_on_fastest(self) -> list[float]:
+        """Return, for each task, the least seconds from its start to its end."""
+        tasks = self.problem.tasks
+        found = []
+        for k, task in enumerate(tasks):
+            before = task.overhead_seconds + self.reading[k]
+            found.append(before + self.computing[k] + self.writing[k])
+        return found
+
+    @cached_property
+    def hold(self) -> list[float]:
+        """Return, for each task, the least seconds, times speed, for which it holds its
+        cores.
+        """
+        nodes = self.problem.nodes
+        found = []
+        for k, task in enumerate(self.problem.tasks):
+            hosts = self.problem.hosts[k]
+            speed = min((nodes[i].speed for i in hosts), default=0.0)
+            beside = task.overhead_seconds + self.reading[k] + self.writing[k]
+            found.append(task.compute_seconds + beside * speed)
+        return found
+
+    @cached_property
+    def _first_start(self) -> list[float]:
+        """Return, for each task, the earliest start if it waited for no file but those
+        of its own predecessors.
+        """
+        problem = self.problem
+        start = [0.0] * len(problem.tasks)
+        for k in self.order:
+            times = [problem.tasks[k].release_seconds]
+            for p in problem.predecessors[k]:
+                times.append(start[p] + self.seconds_on_fastest[p])
+            start[k] = max(times)
+        return start
+
+    def _first_read(self, f: int) -> float:
+        """Return the earliest time at which some entry can begin to read file *f*; its
+        producer is not counted.
+        """
+        tasks = self.problem.tasks
+        readers = self.problem.readers[f]
+        if f in self.copied:
+            return min((tasks[k].release_seconds for k in readers), default=0.0)
+        return min(self._first_start[k] + tasks[k].overhead_seconds for k in readers)
+
+    @cached_property
+    def _times(self) -> tuple[list[float], list[float], list[float]]:
+        """Return, for each task, the earliest times at which it starts, computes and
+        ends, in seconds.
+        """
+        problem = self.problem
+        start = [0.0] * len(problem.tasks)
+        compute = list(start)
+        end = list(start)
+        for k in self.order:
+            task = problem.tasks[k]
+            times = [task.release_seconds]
+            times += [end[p] for p in problem.predecessors[k]]
+            start[k] = max(times)
+            ready = [start[k] + task.overhead_seconds + self.reading[k]]
+            for f in problem.inputs[k]:
+                if f in self.to_read:
+                    begun = self._first_read(f)
+                    if problem.producer[f] >= 0:
+                        begun = max(begun, end[problem.producer[f]])
+                    ready.append(begun + problem.files[f].bytes / self.rates[f])
+            compute[k] = max(ready)
+            end[k] = compute[k] + self.computing[k] + self.writing[k]
+        return start, compute, end
+
+    @cached_property
+    def earliest_start(self) -> list[float]:
+        """Return ES: for each task, the earliest time at which it can start, in
+        seconds.
+        """
+        return self._times[0]
+
+    @cached_property
+    def earliest_end(self) -> list[float]:
+        """Return EF: for each task, the earliest time at which it can end, in
+        seconds.
+        """
+        return self._times[2]
+
+    @cached_property
+    def tail(self) -> list[float]:
+        """Return q: for each task, the least time from its end to the end of the run,
+        in seconds.
+        """
+        after = [0.0] * len(self.problem.tasks)
+        for k in reversed(self.order):
+            for p in self.problem.predecessors[k]:
+                after[p] = max(after[p], self.seconds_on_fastest[k] + after[k])
+        return after
+
+    @cached_property
+    def link(self) -> float:
+        """Return the bound of the reads and writes over the shared link, or over the
+        disk of one storage.
+
+        All private links together count as one link.
+        """
+        problem = self.problem
+        network = problem.network
+        remote = network.remote_bytes_per_second
+        replica = network.replica_bytes_per_second
+        nodes = len(problem.nodes)
+        rate = min(remote, nodes * replica)
+        if (self.link_model or network.remote_link) == "per-node":
+            rate = nodes * min(remote, replica)
+        everything = range(len(problem.files))
+        best = self._through(everything, rate)
+        for storage in problem.storages:
+            own = [f for f in everything if problem.files[f].storage == storage.id]
+            best = max(best, self._through(own, storage.bytes_per_second))
+        return best
+
+    def _through(self, files: Collection[int], rate: float) -> float:
+        """Return the bound of all reads and writes of *files* through one resource of
+        *rate* bytes per second.
+        """
+        problem = self.problem
+        read = [f for f in files if f in self.to_read]
+        written = [f for f in files if problem.producer[f] >= 0]
+        came = sum(problem.files[f].bytes for f in read) / rate
+        went = sum(problem.files[f].bytes for f in written) / rate
+        begun = []
+        after_read = []
+        for f in read:
+            begun.append(self._read_from(f))
+            for k in problem.readers[f]:
+                rest = self.computing[k] + self.writing[k]
+                after_read.append(rest + self.tail[k])
+        made = []
+        after_write = []
+        for f in written:
+            k = problem.producer[f]
+            made.append(self._times[1][k] + self.computing[k])
+            after_write.append(self.tail[k])
+        best = 0.0
+        if read:
+            best = max(best, min(begun) + came + min(after_read))
+        if written:
+            best = max(best, min(made) + went + min(after_write))
+        if read and written:
+            first = min(*begun, *made)
+            last = min(*after_read, *after_write)
+            best = max(best, first + (came + went) + last)
+        return best
+
+    def _read_from(self, f: int) -> float:
+        """Return the earliest time at which file *f* of F can begin to cross the
+        link.
+        """
+        problem = self.problem
+        if f not in self.copied:
+            starts = []
+            for k in problem.readers[f]:
+                overhead = problem.tasks[k].overhead_seconds
+                starts.append(self.earliest_start[k] + overhead)
+            return min(starts)
+        begun = self._first_read(f)
+        if problem.producer[f] >= 0:
+            begun = max(begun, self.earliest_end[problem.producer[f]])
+        return begun

@@ -47,6 +47,9 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     elif tasks > TINY_TASKS:
         outcome = exact_workflow.searched(problem, request, robust)
         chosen = f"link-aware ({tasks} tasks: too many to enumerate)"
+    elif problem.is_shared:
+        outcome = exact_workflow.searched(problem, request, robust)
+        chosen = "link-aware (all files are on shared storage)"
     elif any(node.staging > 1 for node in problem.nodes):
         outcome = exact_workflow.searched(problem, request, robust)
         chosen = "link-aware (nodes stage several files at a time)"

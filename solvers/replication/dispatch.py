@@ -4,7 +4,7 @@ The answer is the simulated run, or a plan with the queues of that run.
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, Protocol
 
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair, least
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
@@ -25,6 +25,29 @@ class Settings(ReplayOptions):
     mode: Literal["replay", "dispatch"] = "replay"
     eviction: EvictionPolicy = "farthest-next-use"
     prefetch: bool = False
+
+
+class EvictionSettings(Protocol):
+    """Settings that name an eviction policy."""
+
+    @property
+    def eviction(self) -> EvictionPolicy:
+        """Return the policy."""
+
+    @property
+    def model_fields_set(self) -> set[str]:
+        """Return the names of the settings that were given."""
+
+
+def eviction_of(
+    problem: ReplicationProblem, settings: EvictionSettings
+) -> EvictionPolicy:
+    """Return the eviction policy of *settings*; caches of shared storage evict by lru
+    unless the settings were given another policy (workflow rule 29).
+    """
+    if problem.is_shared and "eviction" not in settings.model_fields_set:
+        return problem.default_eviction
+    return settings.eviction
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
@@ -48,7 +71,7 @@ def answer(
         problem,
         policy,
         prefetch=settings.prefetch and online,
-        eviction=settings.eviction,
+        eviction=eviction_of(problem, settings),
         options=settings,
         deadline=request.deadline,
     )
@@ -149,6 +172,8 @@ def expected_end(view: DispatchView, k: int, i: int) -> float:
     """
     network = view.network
     seconds = max(view.now, view.core_time(k, i))
+    if view.products == "shared":
+        return seconds + view.work_seconds(k, i)
     for f in view.inputs(k):
         if view.holds(i, f):
             continue
@@ -156,10 +181,7 @@ def expected_end(view: DispatchView, k: int, i: int) -> float:
         if view.copies(f) > 0:
             rate = network.replica_bytes_per_second
         seconds += view.size(f) / rate
-    task = view.task(k)
-    return seconds + (
-        task.overhead_seconds + task.compute_seconds / view.nodes[i].speed
-    )
+    return seconds + view.work_seconds(k, i)
 
 
 def _same(decide: Dispatcher) -> Callable[[object], Dispatcher]:

@@ -141,7 +141,7 @@ def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
             waits[j] -= 1
             if not waits[j]:
                 heappush(ready, j)
-    return build_plan(problem, queues, "farthest-next-use")
+    return build_plan(problem, queues, problem.default_eviction)
 
 
 def flat(rows: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:

@@ -126,7 +126,8 @@ def _planned(
     allows.
     """
     made = ListScheduler(problem, components).run(request.deadline)
-    plan = build_plan(problem, made.queues(), settings.eviction)
+    eviction = dispatch.eviction_of(problem, settings)
+    plan = build_plan(problem, made.queues(), eviction)
     return Outcome(
         plan.model_copy(update=settings.options()),
         bound_in_time(problem, request.deadline),

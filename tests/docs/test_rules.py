@@ -197,7 +197,7 @@ def test_rules_are_numbered_once_and_in_order(family: str, count: int) -> None:
 
 def test_timeline_rules_and_features_have_their_headings() -> None:
     assert headings("replication", timeline=True) == list(range(1, 12))
-    assert headings("workflow") == list(range(1, 26))
+    assert headings("workflow") == list(range(1, 32))
     assert features() == [1, 2, 3, 4, 5, 6]
 
 

@@ -16,6 +16,8 @@ from workflow_timeline import CASES, disagreement, noisy_disagreement
         ("options", "python", 120),
         ("needs", "python", 60),
         pytest.param("needs", "compiled", 80, marks=needs_kernels),
+        ("shared", "python", 80),
+        pytest.param("shared", "compiled", 120, marks=needs_kernels),
         pytest.param("batch", "compiled", 200, marks=needs_kernels),
         *(
             pytest.param(kind, engine, 500, marks=pytest.mark.slow)

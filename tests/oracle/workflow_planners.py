@@ -20,6 +20,9 @@ class Oracle:
         net = instance["network"]
         self.far = 1 / Fraction(str(net["remote_bytes_per_second"]))
         self.near = 1 / Fraction(str(net["replica_bytes_per_second"]))
+        self.shared = instance.get("products") == "shared"
+        self.keeps_made = instance.get("cache", "made-and-read") == "made-and-read"
+        self.byte = max(self.far, self.near)
         self.has = {
             name: set(node.get("holds", ())) for name, node in self.nodes.items()
         }
@@ -53,7 +56,12 @@ class Oracle:
 
     def work(self, task: str, node: str) -> Fraction:
         computing = Fraction(str(self.tasks[task]["compute_seconds"]))
-        return self.overhead(task) + computing / self.speed(node)
+        seconds = self.overhead(task) + computing / self.speed(node)
+        if self.shared:
+            lacks = [f for f in self.reads(task) if f not in self.has[node]]
+            moved = sum(self.size[f] for f in [*lacks, *self.writes(task)])
+            seconds += moved * self.byte
+        return seconds
 
     def fits(self, task: str, node: str) -> bool:
         row, disk = self.tasks[task], self.nodes[node].get("disk_bytes")
@@ -62,11 +70,13 @@ class Oracle:
             return False
         need = sum(self.size[f] for f in self.reads(task) + self.writes(task))
         return self.cores(row) <= self.cores(self.nodes[node]) and (
-            disk is None or need <= disk
+            disk is None or need <= disk or self.shared
         )
 
     def cost(self, task: str, node: str) -> Fraction:
         total = Fraction(0)
+        if self.shared:
+            return total
         for f in self.reads(task):
             if f not in self.has[node]:
                 somewhere = any(f in held for held in self.has.values())
@@ -96,7 +106,16 @@ class Oracle:
                 )
                 tails.append(near * moved + self.rank(j, near))
         computing = Fraction(str(self.tasks[task]["compute_seconds"]))
-        return self.overhead(task) + computing * mean + max(tails)
+        own = self.overhead(task) + computing * mean + max(tails)
+        if self.shared:
+            own += sum(self.size[f] for f in self.writes(task)) * self.byte
+        return own
+
+    def kept(self, task: str) -> list[str]:
+        """The files that are on the node of *task* once it is committed."""
+        if self.shared and not self.keeps_made:
+            return self.reads(task)
+        return self.reads(task) + self.writes(task)
 
     # The start of a task on a node.
 
@@ -162,6 +181,8 @@ def by_rank(
     """Return the queues and the planned times of ``heft`` or ``b-level``."""
     o = Oracle(instance)
     near = o.near if planner == "heft" else Fraction(0)
+    if planner == "heft" and o.shared:
+        near = o.byte
     rank = {t: o.rank(t, near) for t in o.tasks}
     place = {t: at for at, t in enumerate(o.tasks)}
     while ready := o.open():
@@ -173,7 +194,7 @@ def by_rank(
                 found.append((start + o.work(task, node), at, start, node))
         end, _, start, node = min(found)
         o.commit(task, node, start, end)
-        o.has[node].update(o.reads(task) + o.writes(task))
+        o.has[node].update(o.kept(task))
     return o.queues(True), o.times
 
 
@@ -198,11 +219,11 @@ def ready_min_min(
                     found.append((end, k, i, task, node))
         end, _, _, task, node = min(found)
         o.commit(task, node, end, end)
-        own = o.reads(task) + o.writes(task)
+        own = o.kept(task)
         for f in own:
             if f in o.has[node]:
                 continue
-            disk = o.nodes[node].get("disk_bytes")
+            disk = None if o.shared else o.nodes[node].get("disk_bytes")
             while (
                 disk is not None
                 and sum(o.size[g] for g in o.has[node]) + o.size[f] > disk
@@ -220,9 +241,10 @@ def ready_min_min(
     return o.queues(False), {n: max(free) for n, free in o.free.items()}, o.evicted
 
 
-def compare(seed: int, needs: bool = False) -> int:
+def compare(seed: int, needs: bool = False, shared: bool = False) -> int:
     """Compare the three planners with the oracle on one random workflow, whose tasks
-    may have overheads and take memory (*needs*).
+    may have overheads and take memory (*needs*), or whose files are all on *shared*
+    storage.
 
     Return the number of planned evictions.
     """
@@ -242,6 +264,9 @@ def compare(seed: int, needs: bool = False) -> int:
     instance = random_workflow(seed)
     if needs:
         give_needs(random.Random(seed), instance)
+    if shared:
+        instance["products"] = "shared"
+        instance["cache"] = random.Random(seed).choice(["read", "made-and-read"])
     problem = ioopt.load(instance)
     for name, components in (("heft", HEFT), ("b-level", B_LEVEL)):
         queues, times = by_rank(instance, name)

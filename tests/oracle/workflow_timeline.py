@@ -844,10 +844,27 @@ def give_needs(rng: random.Random, instance: dict[str, Any]) -> None:
             node["memory_bytes"] = rng.choice([None, 10, 10, 12, 20])
 
 
+def shared_case(seed: int) -> dict[str, Any]:
+    """Return a random workflow on shared storage."""
+    import shared_timeline
+
+    return shared_timeline.shared_case(seed)
+
+
+def kind_of_run(instance: dict[str, Any]) -> type[Run]:
+    """Return the class of exact runs of *instance*."""
+    import shared_timeline
+
+    if instance.get("products") == "shared":
+        return shared_timeline.SharedRun
+    return Run
+
+
 CASES = {
     "workflow": workflow_case,
     "options": case_with_options,
     "needs": case_with_needs,
+    "shared": shared_case,
     "batch": batch_case,
 }
 
@@ -874,7 +891,7 @@ def disagreement(
     actual = case.get("actual")
     barriers = case.get("barriers", False)
     rounds = case["rounds"] if barriers else ()
-    run = Run(
+    run = kind_of_run(instance)(
         instance,
         case["link"],
         case["eviction"],
@@ -917,6 +934,10 @@ def disagreement(
         if given != [row[1:] for row in run.given]:
             return f"dispatches {given} but {run.given}", 0, 0
     wrong = _other_events(run, last, found)
+    if wrong is None and hasattr(run, "cached"):
+        cached = found.metrics["cached_bytes"]
+        if cached != run.cached:
+            wrong = f"cached bytes {cached} but {run.cached}"
     if wrong is None and not barriers:
         wrong = _checked_otherwise(problem, plan, found)
     if wrong is None and actual is None:
@@ -971,7 +992,7 @@ def noisy_disagreement(seed: int, kind: str, engine: str = "auto") -> str | None
             place = (7919 * file + 1543 * receiver + 4801 * draw) % 8191
             return math.exp(sigma * normal[place])
 
-        run = Run(
+        run = kind_of_run(instance)(
             instance,
             case["link"],
             case["eviction"],

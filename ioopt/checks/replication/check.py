@@ -446,7 +446,7 @@ def _too_big(problem: ReplicationProblem, assign: Mapping[int, int]) -> list[Vio
     """
     found = []
     for task, node in sorted(assign.items()):
-        limit = problem.nodes[node].disk_bytes
+        limit = None if problem.is_shared else problem.nodes[node].disk_bytes
         need = problem.task_bytes(task)
         more = problem.tasks[task].cores - problem.nodes[node].cores
         if more > 0:

@@ -39,6 +39,13 @@ def schedule_metrics(problem: ReplicationProblem, schedule: Schedule) -> Metrics
     }
     if problem.is_workflow:
         metrics |= _product_metrics(problem, schedule, makespan)
+    if problem.is_shared:
+        from ioopt.checks.replication.shared import cached_bytes, shared_lower_bound
+
+        rows = schedule.get("copy_entries", ())
+        copied = {problem.file_index[row["file"]] for row in rows}
+        metrics["cached_bytes"] = cached_bytes(problem, schedule)
+        metrics["lower_bound_seconds"] = shared_lower_bound(problem, copied)
     return metrics
 
 
@@ -46,7 +53,7 @@ def _makespan(problem: ReplicationProblem, schedule: Schedule) -> float:
     """Return the makespan in seconds: the end of the last task, of the last copy entry,
     or of the last save of a file to keep.
     """
-    kept = {file.id for file in problem.files if file.keep}
+    kept = {file.id for file in problem.files if file.keep and not problem.is_shared}
     ends = [row["end_seconds"] for row in schedule.get("tasks", ())]
     ends += [row["seconds"] for row in schedule.get("copy_entries", ())]
     for move in schedule.get("transfers", ()):
@@ -72,7 +79,7 @@ def _product_metrics(
         file = files[move["file"]]
         if move["destination"] is None:
             saved += file.bytes
-            if not file.keep:
+            if not file.keep and not problem.is_shared:
                 spills += 1
         elif move["source"] is None and file.id in made:
             again += 1

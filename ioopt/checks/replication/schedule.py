@@ -16,7 +16,10 @@ from ioopt.checks import Load, overloads, time_slack, too_fast
 from ioopt.checks.replication.workflow import (
     Stay,
     Stays,
+    arrivals,
+    cores,
     late,
+    memory,
     saved_at,
     workflow_violations,
 )
@@ -45,6 +48,17 @@ def schedule_violations(
     unknown = [*_unknown(problem, schedule), *_instants(schedule)]
     if unknown:
         return unknown
+    if problem.is_shared:
+        from ioopt.checks.replication.shared import shared_violations
+
+        return [
+            *_tasks(problem, queues, schedule),
+            *_rates(problem, schedule),
+            *cores(problem, schedule),
+            *memory(problem, schedule),
+            *arrivals(problem, schedule, {}),
+            *shared_violations(problem, schedule, copies),
+        ]
     stays = stays_of(problem, schedule)
     found = [
         *_tasks(problem, queues, schedule),
@@ -187,6 +201,8 @@ def _tasks(
         task = problem.tasks[problem.task_index[name]]
         computing = actual.get(name, task.compute_seconds) / node.speed
         wanted = task.overhead_seconds + computing
+        if problem.is_shared:
+            continue  # its reads and writes take part of the time
         right = math.isclose(end - start, wanted, rel_tol=1e-6, abs_tol=time_slack(end))
         if _disk_use(problem, row) is not None:
             # The task may wait for its disk, whose rate is checked with the transfers.
@@ -456,6 +472,8 @@ def option_violations(
     All names in the schedule must be known.
     """
     found: list[Violation] = []
+    if problem.is_shared:
+        return found  # nothing is staged or copied
     if plan.dispatches is None:
         found.extend(_depths(problem, schedule))
     if plan.carry_out:

@@ -137,9 +137,9 @@ def build_world(
     written: list[Sequence[int]] = [*problem.outputs, *(() for _ in copy_entries)]
     used_cores = _used_cores(problem, copy_entries)
     crossed = CROSSED_WITH_DISKS if problem.task_disk else CROSSED
-    own_flows = _num_flows(problem)
+    own_flows = 0 if problem.is_shared else _num_flows(problem)
     flows = own_flows
-    if problem.task_disk:
+    if problem.task_disk or problem.is_shared:
         flows += sum(used_cores)
     entries = _entries(problem, make, read, written, copy_entries, actual)
     releases = [entries[k].release for k in tasks]
@@ -162,6 +162,8 @@ def build_world(
         task_disk=int(problem.task_disk),
         task_flows=own_flows,
         crossed=crossed,
+        products_shared=int(problem.is_shared),
+        caches_made=int(problem.caches_made),
         run=make.records(Run, 1)[0],
         files=_files(problem, make),
         nodes=_nodes(problem, plan, used_cores, make),
@@ -267,7 +269,8 @@ def _files(problem: ReplicationProblem, make: Maker) -> list[File]:
     product = [int(writer >= 0) for writer in problem.producer]
     keep = []
     for file, made in zip(files, product, strict=True):
-        keep.append(int(file.keep) * made)
+        # On shared storage every product is kept.
+        keep.append(int(file.keep and made and not problem.is_shared))
     return make.records(
         File,
         len(files),

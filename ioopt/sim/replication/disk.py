@@ -50,7 +50,8 @@ def evict(w: World, i: int, f: int, now: float) -> None:
     node.used -= file.size
     cell.has = 0
     file.copies -= 1
-    if file.copies == 0 and file.flying == 0 and file.need > 0:
+    lost = file.copies == 0 and file.flying == 0 and file.need > 0
+    if lost and not w.products_shared:
         run.owed += file.size
     if file.keep and file.saved == 0:
         node.waiting -= 1
@@ -115,14 +116,96 @@ def victim_key(w: World, i: int, f: int) -> float:
     return 3.0 * CLASS_STEP - distance
 
 
+def enter_cache(w: World, i: int, f: int, now: float) -> None:
+    """Let file *f* enter the cache of node *i*, or use it if it is there (workflow rule
+    27).
+
+    Files leave in the order of the eviction policy until all fit. If *f* would be among
+    them, nothing changes.
+    """
+    first = i * w.num_files
+    cell = w.cells[first + f]
+    if cell.has == 1:
+        cell.last_use = now
+        return
+    node = w.nodes[i]
+    w.victims[0].file = f
+    w.victims[0].key = cache_key(w, i, f, now)
+    for x in range(node.num_residents):
+        w.victims[x + 1].file = w.cells[first + x].resident
+        w.victims[x + 1].key = cache_key(w, i, w.victims[x + 1].file, now)
+    short = node.used + w.files[f].size - node.disk
+    leaving = 0
+    while short > 0:
+        best = first_victim(w, leaving, node.num_residents + 1)
+        if w.victims[best].file == f:
+            return
+        swap_victims(w, leaving, best)
+        short -= w.files[w.victims[leaving].file].size
+        leaving += 1
+    for v in range(leaving):
+        evict(w, i, w.victims[v].file, now)
+    settle_in(w, i, f)
+    cell.has = 1
+    cell.last_use = now
+    w.files[f].copies += 1
+
+
+def swap_victims(w: World, a: int, b: int) -> None:
+    """Exchange ``w.victims[a]`` and ``w.victims[b]``."""
+    one = w.victims[a]
+    other = w.victims[b]
+    key = one.key
+    file = one.file
+    one.key = other.key
+    one.file = other.file
+    other.key = key
+    other.file = file
+
+
+def cache_key(w: World, i: int, f: int, now: float) -> float:
+    """Return the key of file *f*, which is in the cache of node *i* or enters it now:
+    the file with the least key leaves first (workflow rule 27).
+    """
+    cell = w.cells[i * w.num_files + f]
+    enters = cell.has == 0
+    if w.policy == POPULARITY:
+        copies = w.files[f].copies
+        if enters:
+            copies += 1
+        return w.files[f].freq * float(w.files[f].size) / copies
+    if w.policy == LRU:
+        return now if enters else cell.last_use
+    return -float(distance_in_cache(w, i, f))
+
+
+def distance_in_cache(w: World, i: int, f: int) -> int:
+    """Return how far the next read of file *f* on node *i* is, in positions of its
+    queue; 0 for a read by an entry that runs, if its turn has not come.
+    """
+    node = w.nodes[i]
+    for x in range(node.first_core, node.first_core + node.running):
+        core = w.cores[w.cores[x].started]
+        if core.entry < 0:
+            continue
+        entry = w.entries[core.entry]
+        for n in range(entry.first_input + core.step + 1, entry.end_input):
+            if w.reads[n].file == f:
+                return 0
+    place = w.cells[i * w.num_files + f].next_place
+    if place != NO_PLACE:
+        return place - node.head + 1
+    return UNASSIGNED if w.files[f].unassigned > 0 else DEAD
+
+
 def list_victims(w: World, i: int, limited: bool, risky: bool) -> tuple[int, int]:
     """List in ``w.victims`` the files that may leave node *i*; return their number and
     their total bytes.
 
     If *limited*, the first task in the queue waits for cores or memory. Then only two
     kinds of files may leave: files without readers, and duplicates that the node's own
-    queue does not need. If *risky*, list only files at risk (workflow rule 6), else only
-    files not at risk.
+    queue does not need. If *risky*, list only files at risk (workflow rule 6), else
+    only files not at risk.
     """
     cells = w.cells
     first = i * w.num_files
@@ -145,12 +228,12 @@ def list_victims(w: World, i: int, limited: bool, risky: bool) -> tuple[int, int
     return count, freeable
 
 
-def first_victim(w: World, count: int) -> int:
-    """Return the position of the file with the least key among the first *count* of
-    ``w.victims``.
+def first_victim(w: World, start: int, end: int) -> int:
+    """Return the position of the file with the least key among
+    ``w.victims[start:end]``.
     """
-    best = 0
-    for v in range(1, count):
+    best = start
+    for v in range(start + 1, end):
         victim = w.victims[v]
         least = w.victims[best]
         if victim.key < least.key or (
@@ -229,7 +312,7 @@ def evict_some(w: World, i: int, count: int, short: int, now: float) -> None:
         victim = w.victims[v]
         victim.key = victim_key(w, i, victim.file)
     while short > 0 and count > 0:
-        best = w.victims[first_victim(w, count)]
+        best = w.victims[first_victim(w, 0, count)]
         evict(w, i, best.file, now)
         short -= w.files[best.file].size
         count -= 1
@@ -250,7 +333,7 @@ def request_save(w: World, i: int, limited: bool, short: int) -> None:
             victim.key = -float(distance_to_use(w, i, victim.file))
         else:
             victim.key = victim_key(w, i, victim.file)
-    w.run.request = w.victims[first_victim(w, count)].file
+    w.run.request = w.victims[first_victim(w, 0, count)].file
 
 
 def queue_end(w: World, i: int) -> int:

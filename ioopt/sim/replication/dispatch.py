@@ -48,7 +48,7 @@ def dispatch(
     engine: Engine = "auto",
     *,
     prefetch: bool = False,
-    eviction: EvictionPolicy = "farthest-next-use",
+    eviction: EvictionPolicy | None = None,
     options: ReplayOptions = RULES,
     actual: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
@@ -57,7 +57,8 @@ def dispatch(
 ) -> tuple[ReplicationPlan, Simulation]:
     """Run *problem* under *dispatcher*; return the resulting plan and its simulation.
 
-    The plan has the queues and the record of the dispatcher's answers. *actual* gives
+    The plan has the queues and the record of the dispatcher's answers. *eviction* is
+    the eviction policy (None: that of the problem). *actual* gives
     compute seconds that differ from the planned ones, keyed by task id; the dispatcher
     sees only the planned ones. *options* go beyond the rules. Transfers have the
     latency of *noise* and the weights of its draw number *draw* (0: all 1). Raises
@@ -68,11 +69,12 @@ def dispatch(
     """
     problem.require_room()
     require_actual(problem, actual)
+    policy = eviction or problem.default_eviction
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
         run = _Run(
             problem,
-            (link, eviction, prefetch, options, actual),
+            (link, policy, prefetch, options, actual),
             room,
             engine,
             noise,
@@ -92,7 +94,7 @@ def dispatch(
         makespan,
         actual,
     )
-    return run.plan(eviction), simulation
+    return run.plan(policy), simulation
 
 
 def queues_of_run(
@@ -101,7 +103,7 @@ def queues_of_run(
     """Run *problem* under *dispatcher*; return, for each node, the indices of its tasks
     in the order of the queue.
     """
-    run = _Run(problem, (None, "farthest-next-use", prefetch, RULES, None), 1)
+    run = _Run(problem, (None, problem.default_eviction, prefetch, RULES, None), 1)
     run.to_the_end(dispatcher, None)
     return run.order
 
@@ -158,6 +160,8 @@ class _Run(DispatchView):
     ) -> None:
         link, eviction, self.prefetch, self.options, actual = options
         self.problem = problem
+        self.products = problem.products
+        self.cache = problem.cache
         self.nodes = problem.nodes
         self.network = problem.network
         if link:
@@ -354,6 +358,8 @@ class _Run(DispatchView):
         """Return the index of a file that node *i* is receiving; None if it receives no
         file.
         """
+        if self.problem.is_shared:
+            return None
         node = self.world.nodes[i]
         for y in (i, *range(node.first_slot, node.end_slot)):
             if self.world.flows[y].file >= 0:
@@ -385,8 +391,12 @@ class _Run(DispatchView):
     def _planned_end(self, k: int, i: int) -> float:
         """Return the planned end, in seconds, of task *k*, which runs on node *i*."""
         task = self.problem.tasks[k]
+        entry = self.world.entries[k]
         seconds = task.overhead_seconds + task.compute_seconds / self.nodes[i].speed
-        return max(self.now, self.world.entries[k].start + seconds)
+        if self.problem.is_shared:
+            byte = self.problem.shared_seconds_per_byte
+            seconds += byte * (entry.missing + entry.out_bytes)
+        return max(self.now, entry.start + seconds)
 
     def idle_cores(self, i: int) -> int:
         """Return the number of idle cores of node *i*."""

@@ -15,12 +15,19 @@ files, use several cores and have arrival times.
 """
 
 from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
-from ioopt.sim.replication.disk import NO_PLACE, evict, make_room, settle_in
+from ioopt.sim.replication.disk import (
+    NO_PLACE,
+    enter_cache,
+    evict,
+    make_room,
+    settle_in,
+)
 from ioopt.sim.replication.moves import (
     arrive,
     bytes_of,
     free_flow,
     open_flow,
+    set_off,
     share_out,
     stage,
     start_save,
@@ -118,7 +125,6 @@ def finish_task(w: World, c: int, now: float) -> None:
     """End the entry whose first core is *c*; release its cores and its memory, and
     complete its outputs.
     """
-    run = w.run
     e = w.cores[c].entry
     i = w.cores[c].node
     entry = w.entries[e]
@@ -141,6 +147,16 @@ def finish_task(w: World, c: int, now: float) -> None:
         if file.keep:
             file.made = now
             node.waiting += 1
+    if w.barriers:
+        w.rounds[w.places[node.head - 1].round].left -= 1
+    free_cores(w, i, e, now)
+
+
+def free_cores(w: World, i: int, e: int, now: float) -> None:
+    """Record the end of entry *e*, and free its cores and its memory on node *i*."""
+    run = w.run
+    node = w.nodes[i]
+    entry = w.entries[e]
     for other in range(node.first_core, node.end_core):
         core = w.cores[other]
         if core.entry == e:
@@ -152,10 +168,172 @@ def finish_task(w: World, c: int, now: float) -> None:
     w.finished[run.ended] = e
     run.ended += 1
     run.last_end = now
-    if w.barriers:
-        w.rounds[w.places[node.head - 1].round].left -= 1
     if w.logging:
         entry.end = now
+
+
+def start_entries(w: World, now: float) -> None:
+    """Make passes over the nodes, with shared products, until no entry starts any more.
+
+    On each node, a pass starts at most one entry (workflow rule 26).
+    """
+    moved = True
+    while moved:
+        moved = False
+        for i in range(w.num_nodes):
+            if w.nodes[i].idle > 0 and start_on_shared(w, i, now):
+                moved = True
+
+
+def start_on_shared(w: World, i: int, now: float) -> bool:
+    """Start the first unstarted entry of node *i* with its first step; return whether
+    it could start.
+
+    It can start if it has arrived, its inputs are made, and cores and memory suffice.
+    """
+    node = w.nodes[i]
+    if node.head >= node.end_place:
+        return False
+    e = w.places[node.head].entry
+    entry = w.entries[e]
+    if entry.release > w.run.instant:
+        return False
+    if node.idle < entry.cores or node.free_memory < entry.memory:
+        return False
+    for x in range(entry.first_input, entry.end_input):
+        if w.files[w.reads[x].file].saved != 2:
+            return False
+    node.head += 1
+    entry.missing = 0
+    for x in range(entry.first_input, entry.end_input):
+        read = w.reads[x]
+        cell = w.cells[i * w.num_files + read.file]
+        cell.next_place = read.follow
+        w.files[read.file].need -= 1
+        if cell.has == 0:
+            entry.missing += w.files[read.file].size
+    c = take_cores(w, i, e, float("inf"))
+    w.cores[node.first_core + node.running].started = c
+    node.running += 1
+    if w.logging:
+        entry.start = now
+    w.cores[c].step = -1
+    w.cores[c].end = now + entry.overhead
+    if entry.overhead == 0.0:
+        begin_next_step(w, c, now)
+    return True
+
+
+def end_steps(w: World, now: float) -> None:
+    """End all steps that are due at this instant, and then begin the next steps
+    (workflow rule 28).
+    """
+    instant = w.run.instant
+    for i in range(w.num_nodes):
+        node = w.nodes[i]
+        for x in range(node.first_core, node.first_core + node.running):
+            c = w.cores[x].started
+            w.cores[c].step_ended = 0
+            flow = w.flows[c]
+            if w.cores[c].end <= instant:
+                w.cores[c].step_ended = 1
+            elif flow.due <= instant:
+                if flow.rate < 0.0 and w.files[flow.file].size > 0:
+                    open_flow(w, c, now)
+                else:
+                    end_flow(w, c, now)
+                    w.cores[c].step_ended = 1
+            last = last_step(w, c)
+            if w.cores[c].step_ended and w.cores[c].step == last:
+                finish_on_shared(w, c, now)
+        forget_finished(w, i)
+    for node in w.nodes:
+        for x in range(node.first_core, node.first_core + node.running):
+            if w.cores[w.cores[x].started].step_ended:
+                begin_next_step(w, w.cores[x].started, now)
+
+
+def last_step(w: World, c: int) -> int:
+    """Return the number of the last step of the entry whose first core is *c*."""
+    entry = w.entries[w.cores[c].entry]
+    inputs = entry.end_input - entry.first_input
+    return inputs + entry.end_output - entry.first_output
+
+
+def forget_finished(w: World, i: int) -> None:
+    """Remove the entries that have ended from the running entries of node *i*."""
+    node = w.nodes[i]
+    kept = 0
+    for x in range(node.first_core, node.first_core + node.running):
+        c = w.cores[x].started
+        if w.cores[c].entry >= 0:
+            w.cores[node.first_core + kept].started = c
+            kept += 1
+    node.running = kept
+
+
+def end_flow(w: World, c: int, now: float) -> None:
+    """End the read or write of the entry on core *c*; its file may enter the node's
+    cache (workflow rule 27).
+    """
+    flow = w.flows[c]
+    f = flow.file
+    if w.logging and flow.row < len(w.transfers):
+        w.transfers[flow.row].end = now
+    reading = flow.source < 0
+    free_flow(w, c)
+    if reading or w.caches_made:
+        enter_cache(w, w.cores[c].node, f, now)
+
+
+def finish_on_shared(w: World, c: int, now: float) -> None:
+    """End the entry whose first core is *c*: all its products are made."""
+    e = w.cores[c].entry
+    entry = w.entries[e]
+    for x in range(entry.first_input, entry.end_input):
+        if e < w.num_tasks:
+            w.files[w.reads[x].file].freq -= 1
+    for x in range(entry.first_output, entry.end_output):
+        w.files[w.outputs[x]].saved = 2
+    free_cores(w, w.cores[c].node, e, now)
+
+
+def begin_next_step(w: World, c: int, now: float) -> None:
+    """Begin the next step of the entry whose first core is *c* (workflow rule 26).
+
+    Inputs that the cache has are passed over.
+    """
+    run = w.run
+    core = w.cores[c]
+    i = core.node
+    entry = w.entries[core.entry]
+    inputs = entry.end_input - entry.first_input
+    core.end = float("inf")
+    core.step += 1
+    while core.step < inputs:
+        f = w.reads[entry.first_input + core.step].file
+        cell = w.cells[i * w.num_files + f]
+        file = w.files[f]
+        if cell.has == 0:
+            if file.flying == 0 and file.copies == 0 and file.product == 0:
+                run.owed -= file.size
+            file.flying = 1
+            run.remote_bytes += file.size
+            run.fetches += 1
+            run.refetched += file.product
+            set_off(w, c, f, -1, i, now)
+            return
+        cell.last_use = now
+        run.cached_bytes += file.size
+        core.step += 1
+    if core.step == inputs:
+        core.end = now + entry.compute / w.nodes[i].speed
+        return
+    f = w.outputs[entry.first_output + core.step - inputs - 1]
+    run.owed -= w.files[f].size
+    run.saved_bytes += w.files[f].size
+    run.saves += 1
+    set_off(w, c, f, i, -1, now)
 
 
 def reset(w: World) -> None:
@@ -170,6 +348,7 @@ def reset(w: World) -> None:
         cell.last_use = -1.0
     for file in w.files:
         file.need = 0
+        file.unassigned = 0
         file.freq = 0
         file.copies = 0
         file.flying = 0
@@ -185,6 +364,7 @@ def reset(w: World) -> None:
         node.idle = node.cores
         node.free_memory = node.memory
         node.waiting = 0
+        node.running = 0
     for core in w.cores:
         core.entry = -1
         core.end = float("inf")
@@ -198,11 +378,13 @@ def reset(w: World) -> None:
         settle_in(w, held.node, held.file)
         w.cells[held.node * w.num_files + held.file].has = 1
         w.files[held.file].copies += 1
+        if w.products_shared:
+            w.files[held.file].flying = 1
     for i in range(w.num_nodes):
         count_readers(w, i)
     for file in w.files:
         to_fetch = file.need > 0 and file.copies == 0 and file.saved == 2
-        if to_fetch or file.keep:
+        if to_fetch or file.keep or (w.products_shared and file.product):
             w.run.owed += file.size
 
 
@@ -216,6 +398,7 @@ def reset_numbers(w: World) -> None:
     run.remote_bytes = 0
     run.replica_bytes = 0
     run.saved_bytes = 0
+    run.cached_bytes = 0
     run.transfers = 0
     run.evictions = 0
     run.fetches = 0
@@ -283,7 +466,8 @@ def hopeless(w: World, now: float, horizon: float) -> bool:
         f = flow.file
         if f < 0:
             continue
-        if flow.source < 0 or (flow.target < 0 and w.files[f].keep > 0):
+        owes = flow.target < 0 and (w.files[f].keep > 0 or w.products_shared > 0)
+        if flow.source < 0 or owes:
             owed += bytes_of(w, y, now)
     return now + owed / w.resources[w.num_nodes + w.num_storages].capacity > horizon
 
@@ -315,6 +499,10 @@ def complete(w: World, now: float) -> None:
     instant = now + JUST_AFTER + RELATIVE_AFTER * now
     run.now = now
     run.instant = instant
+    if w.products_shared:
+        end_steps(w, now)
+        note_arrivals(w)
+        return
     for c in range(len(w.cores)):
         if w.cores[c].end <= instant:
             if w.task_disk and w.flows[w.task_flows + c].file == DISK_USE:
@@ -359,6 +547,9 @@ def passes(w: World, now: float) -> None:
     On each node, a pass starts at most one task, one transfer and, in workflows, one
     save.
     """
+    if w.products_shared:
+        start_entries(w, now)
+        return
     run = w.run
     nodes = w.nodes
     flows = w.flows
@@ -430,6 +621,7 @@ def begin_or_advance(w: World, most: int, task: int, i: int) -> tuple[float, int
         for x in range(entry.first_input, entry.end_input):
             w.reads[x].follow = NO_PLACE
             w.cells[i * w.num_files + w.reads[x].file].next_place = i
+            w.files[w.reads[x].file].unassigned -= 1
     return advance(w, float("inf"), most, task)
 
 
@@ -441,11 +633,13 @@ def leave_unassigned(w: World) -> None:
         cell.next_place = NO_PLACE
     for file in w.files:
         file.need = 0
+        file.unassigned = 0
         file.freq = 0
     for k in range(w.num_tasks):
         for x in range(w.entries[k].first_input, w.entries[k].end_input):
             file = w.files[w.reads[x].file]
             file.need += 1
+            file.unassigned += 1
             file.freq += 1
 
 

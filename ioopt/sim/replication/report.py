@@ -58,7 +58,7 @@ def report(
     *entries* are as in :func:`schedule_of`. *actual* are the compute seconds of tasks
     that differ from the planned ones, keyed by task id.
     """
-    metrics = metrics_of(problem, link, world.run, makespan)
+    metrics = metrics_of(problem, link, world.run, makespan, entries[2])
     schedule = schedule_of(problem, world, entries)
     schedule["link"] = metrics["link_model"]
     if actual is not None:
@@ -86,14 +86,21 @@ def cores_busy(
 
 
 def metrics_of(
-    problem: ReplicationProblem, link: LinkModel | None, run: Run, makespan: float
+    problem: ReplicationProblem,
+    link: LinkModel | None,
+    run: Run,
+    makespan: float,
+    copied: Sequence[int] = (),
 ) -> Json:
-    """Return the metrics of a replay that ended at *makespan* seconds."""
+    """Return the metrics of a replay that ended at *makespan* seconds.
+
+    *copied* are the files of the copy entries.
+    """
     shared = (link or problem.network.remote_link) == "shared"
     metrics = {
         "makespan_seconds": makespan,
         "link_bound_seconds": link_bound_seconds(problem) if shared else None,
-        "lower_bound_seconds": makespan_bound_seconds(problem, link),
+        "lower_bound_seconds": makespan_bound_seconds(problem, link, copied),
         "link_model": "shared" if shared else "per-node",
         "remote_bytes": run.remote_bytes,
         "replica_bytes": run.replica_bytes,
@@ -108,6 +115,10 @@ def metrics_of(
             "products_refetched": run.refetched,
             "transfer_bound_seconds": bounds_of(TransferBound, problem, link).seconds,
         }
+    if problem.is_shared:
+        # The transfer bound is for transfers between nodes (workflow rule 31).
+        metrics["transfer_bound_seconds"] = metrics["lower_bound_seconds"]
+        metrics["cached_bytes"] = run.cached_bytes
     return metrics
 
 
@@ -229,10 +240,10 @@ Rows = list[Json]
 
 def tell(problem: ReplicationProblem, schedule: Json) -> None:
     """Add to *schedule* the key ``cores`` of each task, the mark ``critical`` of rows
-    on the critical path, and the key ``disks``.
+    on the critical path, and the key ``disks``, which is empty on shared storage.
     """
     number_cores(problem, schedule["tasks"])
-    schedule["disks"] = disks(problem, schedule)
+    schedule["disks"] = {} if problem.is_shared else disks(problem, schedule)
     for row in critical_rows(problem, schedule):
         row["critical"] = True
 

@@ -160,11 +160,12 @@ def _fits(problem: ReplicationProblem, k: int, i: int) -> None:
             f"node {node.id} can never run task {task.id!r}, which takes "
             f"{task.memory_bytes} bytes of memory: it has {node.memory_bytes}"
         )
-    if node.disk_bytes is not None and wanted > node.disk_bytes:
+    limit = None if problem.is_shared else node.disk_bytes
+    if limit is not None and wanted > limit:
         raise SimulationError(
             f"node {node.id} can never run task {task.id!r}: its files "
             f"({', '.join((*task.inputs, *task.outputs))}) take {wanted} bytes, the "
-            f"disk {node.disk_bytes}"
+            f"disk {limit}"
         )
 
 

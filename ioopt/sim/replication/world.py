@@ -15,16 +15,22 @@ from ioopt.compiled.memory import Int8, Int32
 class File:
     """A file. ``product``: 1 if a task writes it; ``keep``: 1 if it must be saved.
 
-    ``need``: the number of its unstarted readers; ``freq``: of its unfinished readers;
-    ``copies``: of its complete copies; ``flying``: of copies on their way. ``saved``: 0
-    if it is not on the remote storage, 1 if it is on its way there, 2 if it is there.
-    ``made``: the time at which a product was written.
+    ``need``: the number of its unstarted readers; ``unassigned``: of its readers that a
+    dispatch has not assigned; ``freq``: of its unfinished readers; ``copies``: of its
+    complete copies; ``flying``: of copies on their way. ``saved``: 0 if it is not on
+    the remote storage, 1 if it is on its way there, 2 if it is there. ``made``: the
+    time at which a product was written.
+
+    With shared products, copies are those in caches, a product is ``saved`` once its
+    task has ended, and ``flying`` is 1 if a cache had the file at time 0, or once some
+    task has begun to read it.
     """
 
     size: int
     made: float
     storage: Int32
     need: Int32
+    unassigned: Int32
     freq: Int32
     copies: Int32
     flying: Int32
@@ -47,7 +53,8 @@ class Node:
     inputs of that entry are not pinned yet, else 1 plus the number of its first inputs
     that are known to be present. ``idle``: number of idle cores. ``waiting``: number of
     its products that must be saved and whose save has not begun. ``free_memory``:
-    bytes of its memory that no computing entry holds.
+    bytes of its memory that no computing entry holds. ``running``: number of entries
+    that run. With shared products, ``disk`` is the size of its cache.
     """
 
     disk: int
@@ -70,6 +77,7 @@ class Node:
     staged: Int32
     idle: Int32
     waiting: Int32
+    running: Int32
 
 
 @dataclass(slots=True)
@@ -98,9 +106,10 @@ class Entry:
     Its inputs are the reads ``first_input`` to ``end_input - 1``; it writes the files
     ``outputs[first_output:end_output]``, ``out_bytes`` in all. ``compute``: seconds at
     speed 1. ``overhead``: seconds before it computes, at any speed (workflow rule
-    23). ``memory``: bytes that it holds from start to end. ``disk_bytes``: bytes that it reads and writes.
-    ``release``: time of arrival. ``start`` and ``end``: times of the replay, if it is
-    logged.
+    23). ``memory``: bytes that it holds from start to end. ``disk_bytes``: bytes that
+    it reads and writes; ``missing``: bytes of its inputs that the cache lacked at its
+    start, with shared products. ``release``: time of arrival. ``start`` and ``end``:
+    times of the replay, if it is logged.
     """
 
     compute: float
@@ -109,6 +118,7 @@ class Entry:
     memory: int
     out_bytes: int
     disk_bytes: int
+    missing: int
     start: float
     end: float
     first_input: Int32
@@ -141,12 +151,22 @@ class Core:
     """A core of a node. ``entry``: what runs on it. ``end``: the end of that entry at
     the first of its cores, infinity at the others, or once the entry has computed and
     still uses its disk. ``idle_since``: the time since which the core is idle.
+
+    With shared products (workflow rule 26), ``step`` is what the entry whose first core
+    this is does now: -1 for its overhead; a number below that of its inputs for reading
+    that input; the number of its inputs for computing; more for writing its outputs.
+    ``end`` is the end of an overhead or of computing. ``step_ended``: 1 if the step has
+    just ended. The first cores of the entries that run on a node are, in order of their
+    starts, the fields ``started`` of the node's first cores.
     """
 
     end: float
     idle_since: float
     node: Int32
     entry: Int32
+    step: Int32
+    step_ended: Int32
+    started: Int32
 
 
 @dataclass(slots=True)
@@ -275,6 +295,7 @@ class Run:
     under way. ``request``: the file whose save was requested in this turn. ``wanted``:
     1 plus the number of the node whose growing queue must grow first, or 0. ``owed``:
     bytes that must still leave or reach the remote storage and have not begun to.
+    ``cached_bytes``: bytes of inputs found in caches.
 
     The others count transfers, evictions, fetches from the remote storage
     (``fetches``), fetches of products (``refetched``), saves, and saves that make room
@@ -288,6 +309,7 @@ class Run:
     remote_bytes: int
     replica_bytes: int
     saved_bytes: int
+    cached_bytes: int
     transfers: int
     evictions: int
     fetches: int
@@ -316,7 +338,10 @@ class World:
     of nodes that receive several files at once follow.
 
     ``task_disk``: 1 if entries use the disks of their nodes while they compute. Then
-    the flows from ``task_flows`` on carry that, one for each core. ``crossed`` is the
+    the flows from ``task_flows`` on carry that, one for each core. ``products_shared``:
+    1 if all files are on shared storage. Then the only flows are one for each core,
+    which carries what the entry on that core reads and writes, and ``caches_made`` is 1
+    if products enter the cache of the node that writes them. ``crossed`` is the
     largest number of resources that a flow crosses.
 
     The plan: ``policy`` numbers its eviction policy. ``num_entries`` is the number of
@@ -353,6 +378,8 @@ class World:
     logging: int
     task_disk: int
     task_flows: int
+    products_shared: int
+    caches_made: int
     crossed: int
     draw: int
     latency: float

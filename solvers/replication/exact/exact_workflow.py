@@ -123,6 +123,7 @@ def solve(
 
     The bound also holds for plans with copy entries.
     """
+    problem.require_products_on_nodes("the search over queues")
     problem.require_room()
     if len(problem.tasks) > LIMITS.most_tasks:
         raise NotApplicableError(
@@ -284,6 +285,8 @@ class _Run:
         """
         plan = self.plan
         ruled = plan is not None and plan.sources == "lowest" and not plan.carry_out
+        if self.problem.is_shared:
+            return
         due = self.relaxed_upper == float("inf")
         if self.tiny:
             due = self.upper < self.relaxed_upper

@@ -61,6 +61,10 @@ class Ticks:
         tasks = problem.tasks
         far = problem.network.remote_bytes_per_second
         near = problem.copy_bytes_per_second
+        if problem.is_shared:
+            # Every byte passes the interface and the shared link.
+            near = min(far, problem.network.replica_bytes_per_second)
+            far = near
         rates = [exact(far), exact(near)]
         speeds = {node.speed: exact(node.speed) for node in nodes}
         compute = [exact(task.compute_seconds) for task in tasks]
@@ -77,9 +81,13 @@ class Ticks:
         self.release = [self._of(time) for time in release]
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
         before = [self._of(time) for time in overhead]
+        if problem.is_shared:
+            sizes = [file.bytes for file in problem.files]
+            for k, files in enumerate(problem.outputs):
+                before[k] += sum([sizes[file] for file in files]) * self.copy
         self.mean = self._work(compute, pace, before)
-        """Time of each task in ticks: its overhead, and its computing at the mean of 1
-        / speed of all nodes.
+        """Time of each task in ticks: its overhead, its writes to shared storage, and
+        its computing at the mean of 1 / speed of all nodes.
         """
         self._kinds = {
             speed: self._work(compute, 1 / value, before)
@@ -87,7 +95,8 @@ class Ticks:
         }
         self.work = [self._kinds[node.speed] for node in nodes]
         """``work[i][k]`` is the time in ticks for which task k holds cores of node i:
-        its overhead and its computing.
+        its overhead, its computing, and its writes to shared storage. Its reads from
+        there come in addition.
         """
 
     def _work(
@@ -508,9 +517,13 @@ class ListScheduler:
         for file in problem.inputs[k]:
             self.unread[file] -= 1
         disk = problem.nodes[i].disk_bytes if self.components.disks else None
+        if problem.is_shared:
+            disk = None
         if disk is not None and self.components.room == "next" and self._used_before(i):
             yield from self._evict(i, disk - problem.task_bytes(k), ())
         files = (*problem.inputs[k], *problem.outputs[k])
+        if problem.is_shared and not problem.caches_made:
+            files = problem.inputs[k]
         for file in files:
             if file in self.disks[i]:
                 continue
@@ -613,8 +626,12 @@ class _LongestPath:
         for hoped, i in sorted([(base + costs[i] + work[i][k], i) for i in hosts]):
             if hoped > best:
                 break
-            start = plan.earliest(k, i, hoped - work[i][k], work[i][k], best)
-            end = start + work[i][k]
+            length = work[i][k]
+            if plan.problem.is_shared:
+                # The cores are held while inputs are read.
+                length += costs[i]
+            start = plan.earliest(k, i, hoped - length, length, best)
+            end = start + length
             if end < best or (end == best and i < where):
                 best = end
                 where = i

@@ -96,9 +96,11 @@ class Homes:
         for k in view.released():
             made.update(view.outputs(k))
         roots = [k for k in view.released() if made.isdisjoint(view.inputs(k))]
-        work = [
-            view.task(k).compute_seconds * view.task(k).cores or 1e-9 for k in roots
-        ]
+        work = []
+        for k in roots:
+            task = view.task(k)
+            seconds = task.overhead_seconds + task.compute_seconds
+            work.append(seconds * task.cores or 1e-9)
         power = [node.cores * node.speed for node in view.nodes]
         whole = sum(work)
         i = 0
@@ -133,7 +135,8 @@ class Homes:
         coming = missing.pop(home)
         self._coming[home] = self._coming.get(home, 0.0) + coming
         away = min(missing.values(), default=0.0)
-        own = view.task(k).compute_seconds / view.nodes[home].speed
+        task = view.task(k)
+        own = task.overhead_seconds + task.compute_seconds / view.nodes[home].speed
         return Place(home, own, coming, away + _sending_seconds(view, k))
 
     def _rescue(
@@ -181,7 +184,9 @@ class Homes:
         node = view.nodes[home]
         wait = view.core_time(tasks[0], home) - view.now
         if ahead is not None:
-            wait += view.task(ahead).compute_seconds / node.speed / node.cores
+            task = view.task(ahead)
+            seconds = task.overhead_seconds + task.compute_seconds / node.speed
+            wait += seconds / node.cores
         for k in tasks:
             own = self._places[k].seconds
             links = self._places[k].links

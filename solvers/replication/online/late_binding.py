@@ -61,6 +61,8 @@ def ranks(view: DispatchView) -> dict[int, float]:
                 rows[j] = rows.get(j, 0) + view.size(f)
     slowness = sum(1.0 / node.speed for node in view.nodes) / len(view.nodes)
     rate = view.network.replica_bytes_per_second
+    if view.products == "shared":
+        rate = 1.0 / view.shared_seconds_per_byte
     found: dict[int, float] = {}
     for k in TopologicalSorter(after).static_order():  # successors first
         longest = 0.0
@@ -68,4 +70,6 @@ def ranks(view: DispatchView) -> dict[int, float]:
             longest = max(longest, size / rate + found[j])
         task = view.task(k)
         found[k] = task.overhead_seconds + task.compute_seconds * slowness + longest
+        if view.products == "shared":
+            found[k] += sum(view.size(f) for f in view.outputs(k)) / rate
     return found

@@ -318,6 +318,8 @@ class Remaining:
         self.problem = ReplicationProblem.model_construct(
             name="remaining",
             network=view.network,
+            products=view.products,
+            cache=view.cache,
             storages=(),
             tasks=tuple(self._tasks),
             nodes=tuple(self._nodes_with(there)),
@@ -402,7 +404,7 @@ class Remaining:
         step = make.function(kernel.replay)
 
         def replay(queues: Queues) -> tuple[float, World]:
-            give_queues(world, queues, "farthest-next-use")
+            give_queues(world, queues, self.problem.default_eviction)
             makespan, code = step(world, float("inf"))
             if code == kernel.STUCK:
                 return float("inf"), world

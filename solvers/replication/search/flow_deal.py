@@ -114,7 +114,9 @@ def stretches(problem: ReplicationProblem, order: list[int]) -> list[list[int]]:
     A task that does not fit its node goes to the next node that it fits.
     """
     power = list(accumulate(node.cores * node.speed for node in problem.nodes))
-    work = [task.compute_seconds * task.cores for task in problem.tasks]
+    work = []
+    for task in problem.tasks:
+        work.append((task.overhead_seconds + task.compute_seconds) * task.cores)
     queues: list[list[int]] = [[] for _ in problem.nodes]
     done = 0.0
     total = sum(work)
@@ -190,7 +192,7 @@ class LiveBytes:
         *computing* are the tasks that run there now; their inputs count as live.
         """
         disk = view.nodes[i].disk_bytes
-        if disk is None:
+        if disk is None or self.problem.is_shared:
             return float("inf")
         used: set[int] = set()
         for k in computing:

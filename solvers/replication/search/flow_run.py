@@ -33,7 +33,7 @@ class FlowRun(LinkAwareRun):
     def start(self) -> None:
         """Score the plans of all planners, and the warm start of the request.
 
-        Each plan is scored under its own eviction policy and under farthest-next-use.
+        Each plan is scored under its own eviction policy and under that of the search.
         """
         self.ends: dict[str, float] = {}
         self._rng = random.Random(self.request.options.seed)

@@ -12,11 +12,7 @@ from ioopt.sim.replication.build import Noise
 from ioopt.sim.replication.noisy import noisy_makespans
 from ioopt.solvers.replication.search import params
 from ioopt.solvers.replication.search.budget import Budget
-from ioopt.solvers.replication.search.link_search import (
-    OUR_EVICTION,
-    Engine,
-    Queues,
-)
+from ioopt.solvers.replication.search.link_search import Engine, Queues
 
 FIRST_DRAW = 4001
 """The first draw of weights by which plans are judged during the search."""
@@ -40,7 +36,7 @@ class Best:
     score: float = float("inf")
     rank: float = float("inf")
     queues: Queues = field(default_factory=list)
-    eviction: EvictionPolicy = OUR_EVICTION
+    eviction: EvictionPolicy = "farthest-next-use"
     plan: ReplicationPlan | None = None
     origin: str = ""
     rounds: Queues = field(default_factory=list)

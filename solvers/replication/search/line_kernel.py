@@ -12,7 +12,7 @@ Annealing with replays then continues from the resulting order, and moves barrie
 import math
 
 from ioopt.sim.replication.kernel import FINISHED, replay
-from ioopt.sim.replication.world import FARTHEST_NEXT_USE, World
+from ioopt.sim.replication.world import World
 from ioopt.solvers.replication.search.line_moves import (
     Line,
     change,
@@ -105,10 +105,10 @@ def score_line(w: World, line: Line, limit: float) -> float:
 
 
 def take_rules(w: World, line: Line) -> None:
-    """Replay the plans of *line* under farthest-next-use, and with barriers if it has
+    """Replay the plans of *line* under its eviction policy, and with barriers if it has
     them.
     """
-    w.policy = FARTHEST_NEXT_USE
+    w.policy = line.policy
     w.barriers = line.barriers
     w.num_rounds = w.num_tasks if line.barriers else 0
     w.num_entries = w.num_tasks

@@ -76,7 +76,8 @@ class Line:
     """The plan under search, and constants of the instance.
 
     ``now`` and ``best``: the scores of the present and of the best plan, in seconds.
-    ``evaluations``: the number of plans scored. ``barriers``: 1 if the plan has
+    ``evaluations``: the number of plans scored. ``policy``: the eviction policy under
+    which they are replayed. ``barriers``: 1 if the plan has
     barriers. ``order`` lists the tasks; ``place`` is the position of each task in the
     order; ``node`` is the node of each task. ``cut`` is 1 if a barrier stands before a
     place. The fields ``kept_*`` and ``best_*`` are copies of these. For each task,
@@ -98,6 +99,7 @@ class Line:
     now: float
     best: float
     evaluations: int
+    policy: int
     barriers: int
     by_bytes: int
     fetch_cost: float

@@ -6,9 +6,9 @@ files that were evicted while still needed. A spectral order therefore puts task
 share bytes next to each other. Then annealing improves one order of all tasks,
 producers before readers (:mod:`ioopt.solvers.replication.search.line_moves`), scored by
 the bytes that it moves or by the timeline simulator. The eviction policy is
-farthest-next-use. The plans of all cheap planners are among the starts, also under
-their own eviction policy, so the answer is never worse than the plans of these
-planners.
+farthest-next-use, or lru where products are shared. The plans of all cheap planners are
+among the starts, also under their own eviction policy, so the answer is never worse
+than the plans of these planners.
 
 For a workflow on small disks, the live bytes decide: the outputs that must still be
 read. If a plan starts more tasks than the disks can hold, it must write outputs back

@@ -37,7 +37,6 @@ from ioopt.solvers.replication.search.judge import (
     is_queues,
 )
 from ioopt.solvers.replication.search.link_search import (
-    OUR_EVICTION,
     Annealing,
     Engine,
     Queues,
@@ -283,7 +282,7 @@ class LinkAwareRun:
         score = self.engine.score(queues)
         self.budget.replay_seconds = self.budget.clock() - begun
         self.budget.evaluations += 1
-        found = Best(score, queues=queues, origin=origin)
+        found = Best(score, queues=queues, eviction=self.engine.eviction, origin=origin)
         self.judge(found)
         self.offer(found)
 
@@ -342,8 +341,8 @@ class LinkAwareRun:
         return BATCH_PLANNERS
 
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
-        """Score a complete plan under its own eviction policy, then under
-        farthest-next-use.
+        """Score a complete plan under its own eviction policy, then under that of the
+        search.
         """
         budget = self.budget
         begun = budget.clock()
@@ -364,8 +363,9 @@ class LinkAwareRun:
         )
         self.judge(found)
         self.offer(found)
-        if plan.eviction != OUR_EVICTION:
-            self.attempt(queues, f"{origin} with farthest-next-use eviction")
+        ours = self.engine.eviction
+        if plan.eviction != ours:
+            self.attempt(queues, f"{origin} with {ours} eviction")
 
     def queues_of(self, plan: ReplicationPlan) -> Queues:
         """Return the tasks in the queues of *plan*, without its copy entries."""
@@ -575,6 +575,7 @@ class LinkAwareRun:
             annealing.best_score,
             annealing.best_score,
             queues=annealing.best_queues(),
+            eviction=self.engine.eviction,
             origin=origin,
             rounds=annealing.best_rounds(),
         )
@@ -585,6 +586,7 @@ class LinkAwareRun:
         found = Best(
             annealing.line.now,
             queues=annealing.present_queues(),
+            eviction=self.engine.eviction,
             origin=origin,
             rounds=annealing.present_rounds(),
         )

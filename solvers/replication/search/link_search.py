@@ -14,6 +14,7 @@ from ioopt.problems.replication import (
     ReplicationProblem,
 )
 from ioopt.sim.replication.build import (
+    POLICIES,
     Noise,
     build_world,
     give_queues,
@@ -33,7 +34,6 @@ from ioopt.solvers.replication.search.line_moves import (
     keep_best,
 )
 
-OUR_EVICTION: EvictionPolicy = "farthest-next-use"
 Queues = list[list[int]]
 
 
@@ -62,7 +62,8 @@ class Engine:
         queues = [tasks, *([()] * (len(problem.nodes) - 1))]
         # Room for a plan with a barrier before every task.
         evicted: list[tuple[()]] = [()] * len(tasks)
-        plan = QueuesOfPlan(queues, OUR_EVICTION, drops=evicted, options=options)
+        self.eviction = problem.default_eviction
+        plan = QueuesOfPlan(queues, self.eviction, drops=evicted, options=options)
         moves = 0
         if additive:
             moves = 2 * sum(map(len, problem.inputs)) + 1
@@ -110,6 +111,7 @@ class Engine:
             Line,
             now=float("inf"),
             best=float("inf"),
+            policy=POLICIES[self.eviction],
             barriers=int(barriers),
             by_bytes=int(by_bytes),
             fetch_cost=self.fetch_cost,
@@ -142,12 +144,13 @@ class Engine:
             num_residents=make.ints([0] * world.num_nodes),
         )
 
-    def score(self, queues: Queues, eviction: EvictionPolicy = OUR_EVICTION) -> float:
+    def score(self, queues: Queues, eviction: EvictionPolicy | None = None) -> float:
         """Return the score of *queues* in seconds; infinite if the queues cannot run.
 
-        The queues must not have copy entries.
+        The queues must not have copy entries. *eviction* is the policy of the replay
+        (None: that of the search, ``self.eviction``).
         """
-        give_queues(self.world, queues, eviction)
+        give_queues(self.world, queues, eviction or self.eviction)
         return self._score(self.world, self.fetch_cost, self.copy_cost, float("inf"))
 
     def noisy_mean(

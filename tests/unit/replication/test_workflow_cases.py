@@ -15,6 +15,7 @@ import ioopt
 from ioopt.checks.replication.check import check
 from ioopt.errors import IooptError
 from ioopt.models.replication.workflow_bound import (
+    SharedBound,
     WorkflowBound,
     makespan_bound_seconds,
 )
@@ -25,7 +26,8 @@ from ioopt.solvers.replication.dispatch import fifo, locality, ready_min_min
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 from ioopt.solvers.replication.greedy.minmin import plan_minmin
 
-FILES = [*shared_files("cases/timeline"), *shared_files("cases/workflow")]
+FOLDERS = ("cases/timeline", "cases/workflow", "cases/shared-memory")
+FILES = [path for folder in FOLDERS for path in shared_files(folder)]
 CASES = {f"{path.parent.name} {path.stem}": path for path in FILES}
 
 
@@ -123,6 +125,8 @@ def test_replay_is_as_worked_out_and_the_checker_recounts_it(
             assert [
                 [row[key] for key in keys] for row in replayed.schedule[rows]
             ] == wanted
+    if "cached_bytes" in case["expected"]:
+        assert near(replayed.metrics["cached_bytes"], case["expected"]["cached_bytes"])
     report = check(linked(case), plan, replayed.schedule)
     assert report.violations == ()
     for key in replayed.metrics.keys() - report.ranges.keys():
@@ -178,7 +182,8 @@ def test_errors_name_what_is_wrong(name: str) -> None:
 def test_bounds_are_as_worked_out(name: str) -> None:
     case = load(CASES[name])
     problem = ioopt.load(case["instance"])
-    found = WorkflowBound(problem, case["link"])
+    kind = SharedBound if problem.is_shared else WorkflowBound
+    found = kind(problem, case["link"])
     for part, wanted in case["bounds"].items():
         assert near(
             found.seconds if part == "bound" else getattr(found, part), wanted

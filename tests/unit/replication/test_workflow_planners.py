@@ -59,6 +59,12 @@ def test_plans_equal_the_exact_planners(seeds: int) -> None:
     assert evictions > seeds, "the disks must be tight enough to test anything"
 
 
+@pytest.mark.parametrize("seeds", [30, pytest.param(1000, marks=pytest.mark.slow)])
+def test_plans_for_shared_storage_equal_the_exact_planners(seeds: int) -> None:
+    for seed in range(seeds):
+        compare(seed, needs=seed % 2 == 0, shared=True)
+
+
 def test_a_batch_is_planned_as_minmin_plans_it() -> None:
     problem = ioopt.load(random_case(1)[0])
     mine, theirs = (ioopt.solve(problem, name) for name in ("ready-min-min", "minmin"))
