@@ -3,7 +3,8 @@
 Sizes and compute times have lognormal distributions around their means. The first tasks
 read files from remote storage. Files that no task reads must be saved. With
 ``disk_share``, the disk of every node has that many times the bytes of the largest
-task, because the order of tasks matters most on small disks.
+task, because the order of tasks matters most on small disks. With ``products=shared``
+all files are on shared storage, and the disk is a cache.
 """
 
 import math
@@ -17,12 +18,14 @@ from pydantic import Field
 from ioopt.errors import UsageError
 from ioopt.formats.values import Number, Rate
 from ioopt.generate.replication.settings import Disk
-from ioopt.problems.base import Record
+from ioopt.problems.base import Lean, Record
 from ioopt.problems.replication import (
+    CacheModel,
     File,
     LinkModel,
     Network,
     Node,
+    Products,
     ReplicationProblem,
     Task,
 )
@@ -43,9 +46,16 @@ class Shape(Record):
     """Largest number of cores of a task; the number is drawn evenly from 1 on."""
 
 
-class Settings(Shape):
-    """Settings that all workflows have; ``disk_share`` overrides ``disk``."""
+class Settings(Shape, Lean):
+    """Settings that all workflows have; ``disk_share`` overrides ``disk``.
 
+    ``memory`` is that of a node, ``task_memory`` the mean of the tasks, whose memory is
+    lognormal and at most that of a node. ``overhead`` is in seconds, the same for all
+    tasks. ``products`` and ``cache``: see
+    :class:`ioopt.problems.replication.ReplicationProblem`.
+    """
+
+    LATER = frozenset({"memory", "task_memory", "overhead", "products", "cache"})
     nodes: Number = 4
     cores: Few = 4
     disk: Disk = None
@@ -53,6 +63,11 @@ class Settings(Shape):
     link: LinkModel = "shared"
     remote_rate: Rate = 16e6
     replica_rate: Rate = 128e6
+    memory: Disk = None
+    task_memory: Disk = None
+    overhead: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    products: Products = "node"
+    cache: CacheModel | None = None
 
 
 class Chains(Settings):
@@ -139,7 +154,7 @@ class Draft:
             writes = [self._file(f"{name}.out", outputs[0])]
         else:
             writes = [self._file(f"{name}.{x}", size) for x, size in enumerate(outputs)]
-        seconds = round(self._about(self.settings.mean_seconds * work), 3)
+        seconds = round(self.about(self.settings.mean_seconds * work), 3)
         cores = 1
         if self.settings.task_cores > 1:
             cores = int(self.rng.integers(1, self.settings.task_cores + 1))
@@ -157,12 +172,10 @@ class Draft:
 
     def _file(self, name: str, size: float) -> str:
         """Add a file of about *size* times the mean size, and return its name."""
-        self.files[name] = max(
-            1, round(self._about(self.settings.mean_mb * size * 1e6))
-        )
+        self.files[name] = max(1, round(self.about(self.settings.mean_mb * size * 1e6)))
         return name
 
-    def _about(self, mean: float) -> float:
+    def about(self, mean: float) -> float:
         """Return a lognormal number with the given *mean*, at most a thousand times as
         large.
         """
@@ -272,6 +285,19 @@ def _bytes(task: Task, sizes: Mapping[str, int]) -> int:
     return sum(sizes[file] for file in (*task.inputs, *task.outputs))
 
 
+def _with_needs(draft: Draft, settings: Settings) -> list[Task]:
+    """Return the tasks of *draft* with the overhead and the memory of *settings*."""
+    tasks = []
+    for task in draft.tasks:
+        needs: dict[str, float] = {"overhead_seconds": settings.overhead}
+        if settings.task_memory is not None:
+            memory = max(1, round(draft.about(settings.task_memory)))
+            most = settings.memory
+            needs["memory_bytes"] = memory if most is None else min(memory, most)
+        tasks.append(task.model_copy(update=needs))
+    return tasks
+
+
 def make(
     preset: str, settings: Settings, rng: np.random.Generator, seed: int
 ) -> ReplicationProblem:
@@ -282,13 +308,14 @@ def make(
     draft = Draft(settings, rng)
     _MAKERS[type(settings)](draft, settings)
     files = draft.files
-    tasks = draft.tasks
+    tasks = _with_needs(draft, settings)
     disk = settings.disk
+    shared = settings.products == "shared"
     read = set(chain.from_iterable(task.inputs for task in tasks))
     largest = max(_bytes(task, files) for task in tasks)
     if settings.disk_share is not None:
         disk = math.ceil(largest * settings.disk_share)
-    if disk is not None and largest > disk:
+    if disk is not None and largest > disk and not shared:
         raise UsageError(f"a task needs {largest} bytes, more than the disk of {disk}")
     if settings.task_cores > settings.cores:
         raise UsageError(
@@ -304,12 +331,19 @@ def make(
             remote_link=settings.link,
         ),
         nodes=tuple(
-            Node(id=f"n{i}", disk_bytes=disk, cores=settings.cores)
+            Node(
+                id=f"n{i}",
+                disk_bytes=disk,
+                cores=settings.cores,
+                memory_bytes=settings.memory,
+            )
             for i in range(settings.nodes)
         ),
         files=tuple(
-            File(id=name, bytes=size, keep=name not in read)
+            File(id=name, bytes=size, keep=name not in read and not shared)
             for name, size in files.items()
         ),
         tasks=tuple(tasks),
+        products=settings.products,
+        cache=settings.cache,
     )

@@ -131,3 +131,26 @@ def test_a_plan_that_there_was_no_time_to_replay_is_an_answer(
     result = ioopt.solve("flow-chains", solver)
     assert (result.status, result.stop, result.objective) == ("feasible", "time", None)
     assert len(result.plan["assign"]) == 30 and result.violations == ()
+
+
+def test_tasks_get_memory_and_overheads_and_nothing_else_changes() -> None:
+    plain = generate("chains", {"chains": 3}, 5)
+    needs = {"memory": "8GB", "task_memory": "3GB", "overhead": 7}
+    problem = generate("chains", {"chains": 3, **needs}, 5)
+    assert {node.memory_bytes for node in problem.nodes} == {8_000_000_000}
+    assert {task.overhead_seconds for task in problem.tasks} == {7}
+    memory = [task.memory_bytes for task in problem.tasks]
+    assert 0 < min(memory) < max(memory) <= 8_000_000_000
+    for task, other in zip(problem.tasks, plain.tasks, strict=True):
+        same = {"memory_bytes": 0, "overhead_seconds": 0.0}
+        assert task.model_copy(update=same) == other
+    assert "memory" not in plain.meta["settings"]
+
+
+@pytest.mark.parametrize("preset", ["chains", "fork-join", "many-small-groups"])
+def test_files_lie_on_shared_storage_if_asked_for(preset: str) -> None:
+    settings = {"products": "shared", "cache": "read", "disk": "1MB"}
+    problem = generate(preset, settings, 1)
+    assert problem.is_shared and problem.cache == "read"
+    assert not any(file.keep for file in problem.files)
+    problem.require_room()
