@@ -8,10 +8,15 @@ from pydantic import Field
 
 from ioopt.errors import UsageError
 from ioopt.formats.report import imported
-from ioopt.formats.values import Number, Rate
+from ioopt.formats.values import Number, Rate, figure
 from ioopt.problems.base import Json, Record
 from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.units import counted, parse_bytes, quantity
+
+Memory = Annotated[
+    Annotated[int, Field(gt=0)] | None, figure(parse_bytes, unlimited=None)
+]
+"""The memory of a node in bytes; None is unlimited."""
 
 
 class Nodes(Record):
@@ -23,6 +28,7 @@ class Nodes(Record):
     count: Number = 1
     cores: Number | None = None
     disk: str | None = None
+    memory: Memory = None
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
 
 
@@ -33,12 +39,13 @@ class Machine(Record):
     of nodes, or a list of kinds of nodes. ``disk`` is a size such as ``500MB``, or
     ``unlimited``, or a share of the bytes of all files such as ``33%``. A share is
     raised to the bytes that the largest task needs. If ``cores`` is missing, a node has
-    as many cores as the task that takes the most.
+    as many cores as the task that takes the most. ``memory`` is that of a node.
     """
 
     nodes: Number | Annotated[tuple[Nodes, ...], Field(min_length=1)] = 4
     cores: Number | None = None
     disk: str = "unlimited"
+    memory: Memory = None
     remote_rate: Rate = 12.5e6
     replica_rate: Rate = 1e9
     link: LinkModel = "shared"
@@ -57,6 +64,7 @@ class Machine(Record):
                 count=kind.count,
                 cores=kind.cores or self.cores,
                 disk=kind.disk or self.disk,
+                memory=kind.memory or self.memory,
                 speed=kind.speed or self.speed,
             )
             for kind in given
@@ -183,6 +191,7 @@ def _recorded_nodes(
             "cores": machine.cores or max(node.cores or widest, least),
             "speed": machine.speed,
             "disk": machine.disk,
+            "memory_bytes": machine.memory,
         }
         for node in recorded
     ]
@@ -210,6 +219,7 @@ def _nodes(
                     "cores": kind.cores or cores,
                     "speed": kind.speed,
                     "disk": kind.disk or "",
+                    "memory_bytes": kind.memory,
                 }
             )
     return nodes

@@ -61,6 +61,7 @@ class _Task:
     tag: str | None
     seconds: float
     cores: int
+    memory: int
     read: int
     wrote: int
 
@@ -151,7 +152,12 @@ def read_nextflow_trace(
         invented,
     )
     rows = [
-        {"id": task.id, "compute_seconds": task.seconds, "cores": task.cores}
+        {
+            "id": task.id,
+            "compute_seconds": task.seconds,
+            "cores": task.cores,
+            "memory_bytes": task.memory,
+        }
         for task in tasks
     ]
     head = {"name": file_name(name), "meta": {"source": "Nextflow trace"}}
@@ -255,6 +261,7 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
         found["tag"],
         seconds,
         max(1, math.ceil(cores)),
+        bytes_of(_said(row, "memory", "0"), "memory"),
         sizes[read],
         sizes[wrote],
     )

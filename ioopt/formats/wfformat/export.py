@@ -20,6 +20,10 @@ def left_out(problem: ReplicationProblem) -> list[str]:
         "storage of files": bool(problem.storages),
         "release times": any(task.release_seconds for task in problem.tasks),
         "which files are kept": any(file.keep for file in problem.files),
+        "memory of nodes": any(node.memory_bytes is not None for node in problem.nodes),
+        "overheads": any(task.overhead_seconds for task in problem.tasks),
+        "shared storage": problem.is_shared,
+        "use of disks by tasks": problem.task_disk,
     }
     return [what for what, there in given.items() if there]
 
@@ -51,14 +55,15 @@ def export_wfformat(problem: ReplicationProblem) -> Json:
                 "outputFiles": [files[file] for file in task.outputs],
             }
         )
-        runs.append(
-            {
-                "id": names[k],
-                "command": {"program": "task"},
-                "coreCount": task.cores,
-                "runtimeInSeconds": task.compute_seconds,
-            }
-        )
+        run: Json = {
+            "id": names[k],
+            "command": {"program": "task"},
+            "coreCount": task.cores,
+            "runtimeInSeconds": task.compute_seconds,
+        }
+        if task.memory_bytes:
+            run["memoryInBytes"] = task.memory_bytes
+        runs.append(run)
     sizes = [
         {"id": files[file.id], "sizeInBytes": file.bytes} for file in problem.files
     ]

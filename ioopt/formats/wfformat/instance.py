@@ -77,6 +77,7 @@ def problem_from_wfformat(
             part = _whole_part(workflow)
             for row, task in zip(rows, workflow.tasks, strict=True):
                 row["cores"] = task.cores
+                row["memory_bytes"] = task.memory
     except InstanceError as error:
         raise InstanceError(f"{name}: {error}") from None
     return built(

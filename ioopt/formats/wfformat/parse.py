@@ -19,7 +19,8 @@ VERSIONS = ("1.4", "1.5", "1.6")
 class WorkflowTask:
     """Describe one task of a workflow.
 
-    ``runtime`` is in seconds. ``inputs`` and ``outputs`` name each file once.
+    ``runtime`` is in seconds, ``memory`` in bytes. ``inputs`` and ``outputs`` name each
+    file once.
     ``declared`` are the parents that the workflow file states; other parents follow
     from files.
     """
@@ -30,6 +31,7 @@ class WorkflowTask:
     outputs: tuple[str, ...]
     cores: int
     declared: tuple[str, ...]
+    memory: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,7 @@ def _joined(
         if run.id in by_id:
             by_id[run.id].runtime = run.runtime
             by_id[run.id].cores = run.cores
+            by_id[run.id].memory = run.memory
         else:
             warnings["run times of unknown tasks were left out"].append(run.id)
     return tasks, sizes
@@ -243,6 +246,7 @@ def _resolve(
                 outputs,
                 _cores(task, warnings),
                 tuple(declared[task.id]),
+                _memory(task, warnings),
             )
         )
     return tuple(tasks)
@@ -270,6 +274,16 @@ def _cores(task: Task, warnings: Warnings) -> int:
         what = "cores were rounded up to a whole number of 1 or more, in task"
         warnings[what].append(task.id)
     return cores
+
+
+def _memory(task: Task, warnings: Warnings) -> int:
+    """Return the memory of *task* in bytes, rounded up; 0 if missing or negative."""
+    if task.memory is None:
+        return 0
+    if task.memory < 0:
+        what = "a negative memoryInBytes counts as 0 bytes, in task"
+        warnings[what].append(task.id)
+    return max(0, math.ceil(task.memory))
 
 
 def _declared(given: list[Task], warnings: Warnings) -> dict[str, dict[str, None]]:

@@ -42,6 +42,7 @@ class Task(Form):
     feeds: Listed[Id] = Field([], alias="children")
     runtime: Number | None = Field(None, alias="runtimeInSeconds")
     cores: Number | None = Field(None, alias="coreCount")
+    memory: Number | None = Field(None, alias="memoryInBytes")
 
 
 class File(Form):

@@ -47,6 +47,7 @@ class _Task(Form):
     files: Listed[_File] = Field([])
     runtime: Number | None = Field(None, alias="runtimeInSeconds")
     cores: Number | None = None
+    memory: Number | None = Field(None, alias="memoryInBytes")
 
     def new_id(self, place: int) -> str:
         """Return the id of the task in version 1.5.
@@ -100,7 +101,8 @@ def upgraded(data: object, where: str, warnings: Warnings) -> Structure:
                 feeds=[new_id.get(other, other) for other in task.children],
             )
         )
-        runs.append(Task(id=name, runtime=task.runtime, cores=task.cores))
+        run = Task(id=name, runtime=task.runtime, cores=task.cores, memory=task.memory)
+        runs.append(run)
     files = [
         File(id=name, size=size) for name, size in _sizes(given.tasks, warnings).items()
     ]

@@ -485,3 +485,17 @@ def test_real_workflows(path):
     assert {file.id: file.bytes for file in problem.files} == {
         name: sizes[name] for name in read
     }
+
+
+def test_memory_is_read_and_written_back():
+    data = v15()
+    _runs(data)[0]["memoryInBytes"] = 2_500_000_000.5
+    _runs(data)[1]["memoryInBytes"] = -1
+    problem = problem_from_wfformat(data, "w.json")
+    memory = [task.memory_bytes for task in problem.tasks]
+    assert sorted(memory)[-2:] == [0, 2_500_000_001]
+    assert _said(problem, "negative memoryInBytes")
+    again = problem_from_wfformat(export_wfformat(problem), "w.json")
+    assert [task.memory_bytes for task in again.tasks] == memory
+    flat = problem_from_wfformat(data, "w.json", flatten=True)
+    assert not any(task.memory_bytes for task in flat.tasks)

@@ -454,3 +454,17 @@ def test_two_kinds_of_nodes() -> None:
     assert any(
         "disk 50% is 50 bytes, raised to the 100" in text for text in made.warnings
     )
+
+
+def test_the_memory_of_a_trace_is_what_tasks_hold(tmp_path: Path) -> None:
+    rows = ["1 a/1 A COMPLETED 3s 1 1 1 6~GB", "2 a/2 B COMPLETED 3s 1 1 1 -"]
+    machine = Machine(nodes=2, memory=8_000_000_000)
+    columns = f"{COLUMNS}\tmemory"
+    problem = traced(tmp_path, *rows, columns=columns, machine=machine)
+    assert [task.memory_bytes for task in problem.tasks] == [6 * 1024**3, 0]
+    assert {node.memory_bytes for node in problem.nodes} == {8_000_000_000}
+    plain = traced(tmp_path, "1 a/1 A COMPLETED 3s 1 1 1")
+    assert plain.tasks[0].memory_bytes == 0
+    assert plain.nodes[0].memory_bytes is None
+    with pytest.raises(InstanceError, match="memory 'much' is not a number"):
+        traced(tmp_path, "1 a/1 A COMPLETED 3s 1 1 1 much", columns=columns)
