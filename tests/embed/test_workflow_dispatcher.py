@@ -366,3 +366,20 @@ def test_a_run_that_fell_back_stays_so_when_a_node_joins():
     assert len(run.next(0.0)) == 2 and len(run.notes) == 1
     run.joined({"id": "n2"})
     assert placed(run.next(1.0)) == [("z", "n2")] and len(run.notes) == 1
+
+
+def test_a_task_waits_until_the_memory_of_a_node_is_free():
+    """a and b take 6 of 8 bytes, c takes 2: c fits beside a; b waits for a's end."""
+    files = [{"id": "f", "bytes": 1}]
+    nodes = [{"id": "n0", "cores": 4, "memory_bytes": 8}]
+    run = WorkflowDispatcher(NETWORK, nodes, files, policy="fifo")
+    run.submit([task(name, memory_bytes=6) for name in "ab"])
+    run.submit([task("c", memory_bytes=2, overhead_seconds=1)])
+    assert placed(run.next(0.0)) == [("a", "n0"), ("c", "n0")]
+    assert run.next(1.0) == []
+    run.completed("c", 6.0)
+    assert run.next(6.0) == []
+    run.completed("a", 7.0)
+    assert placed(run.next(7.0)) == [("b", "n0")]
+    with pytest.raises(InstanceError, match="9 bytes of memory"):
+        run.submit([task("d", memory_bytes=9)])
