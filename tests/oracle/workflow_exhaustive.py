@@ -14,7 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 from random_workflows import random_workflow
-from workflow_timeline import Run
+from workflow_timeline import Run, give_needs
 
 POLICIES = ("farthest-next-use", "popularity", "lru")
 
@@ -33,6 +33,7 @@ def all_queues(instance: dict[str, Any]) -> Iterator[dict[str, list[str]]]:
                 node["id"]
                 for node in nodes
                 if task["cores"] <= node["cores"]
+                and has_memory(task, node)
                 and (node["disk_bytes"] is None or need <= node["disk_bytes"])
             ]
         )
@@ -51,6 +52,12 @@ def all_queues(instance: dict[str, Any]) -> Iterator[dict[str, list[str]]]:
             }
             if ends(instance, order):
                 yield order
+
+
+def has_memory(task: dict[str, Any], node: dict[str, Any]) -> bool:
+    """Return whether the memory of *node* suffices for *task*."""
+    memory = node.get("memory_bytes")
+    return memory is None or task.get("memory_bytes", 0) <= memory
 
 
 def ends(instance: dict[str, Any], order: dict[str, list[str]]) -> bool:
@@ -82,9 +89,11 @@ def least_makespan(
     )
 
 
-def random_instance(seed: int, most_tasks: int, batch: bool) -> dict[str, Any]:
+def random_instance(
+    seed: int, most_tasks: int, batch: bool, needs: bool = False
+) -> dict[str, Any]:
     """Return a random workflow on up to three nodes, or if *batch* the same without
-    outputs.
+    outputs; with *needs*, tasks have overheads, take memory and use their disks.
     """
     instance = random_workflow(seed, most_tasks)
     instance["nodes"] = instance["nodes"][:3]
@@ -92,10 +101,19 @@ def random_instance(seed: int, most_tasks: int, batch: bool) -> dict[str, Any]:
         for task in instance["tasks"]:
             task |= {"outputs": [], "cores": 1, "release_seconds": 0}
         instance["nodes"] = [node | {"cores": 1} for node in instance["nodes"]]
+    if needs:
+        rng = random.Random(f"needs {seed}")
+        give_needs(rng, instance)
+        instance["task_disk"] = rng.random() < 0.5
+        for node in instance["nodes"]:
+            if rng.random() < 0.5:
+                node["disk_bytes_per_second"] = rng.choice([4.0, 10.0, 25.0])
     return instance
 
 
-def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
+def disagreement(
+    seed: int, most_tasks: int, batch: bool = False, needs: bool = False
+) -> str | None:
     """Compare the search with the exhaustive one on a random instance.
 
     Return a description of the difference, or None if the makespans are equal.
@@ -103,7 +121,7 @@ def disagreement(seed: int, most_tasks: int, batch: bool = False) -> str | None:
     from ioopt.problems.replication import ReplicationProblem
     from ioopt.solvers.replication.exact.exact_workflow import QueueSearch
 
-    instance = random_instance(seed, most_tasks, batch)
+    instance = random_instance(seed, most_tasks, batch, needs)
     problem = ReplicationProblem.model_validate(instance)
     if not all(problem.hosts):
         return None

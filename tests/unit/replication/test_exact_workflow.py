@@ -170,17 +170,22 @@ def test_large_workflows_do_not_apply() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seeds", "tasks", "batch"),
+    ("seeds", "tasks", "kind"),
     [
-        (range(1, 9), 4, False),
-        (range(1, 7), 4, True),
-        pytest.param(range(2_000, 2_030), 6, False, marks=pytest.mark.slow),
+        (range(1, 9), 4, "workflow"),
+        (range(1, 7), 4, "batch"),
+        (range(1, 8), 4, "needs"),
+        pytest.param(range(2_000, 2_030), 6, "workflow", marks=pytest.mark.slow),
+        pytest.param(range(1, 200), 4, "needs", marks=pytest.mark.slow),
     ],
 )
 def test_random_instances_agree_with_exhaustion(
-    seeds: range, tasks: int, batch: bool
+    seeds: range, tasks: int, kind: str
 ) -> None:
-    assert [text for seed in seeds if (text := disagreement(seed, tasks, batch))] == []
+    found = [
+        disagreement(seed, tasks, kind == "batch", kind == "needs") for seed in seeds
+    ]
+    assert [text for text in found if text is not None] == []
 
 
 @pytest.mark.parametrize("policy", POLICIES)
