@@ -40,12 +40,15 @@ class Machine(Record):
     ``unlimited``, or a share of the bytes of all files such as ``33%``. A share is
     raised to the bytes that the largest task needs. If ``cores`` is missing, a node has
     as many cores as the task that takes the most. ``memory`` is that of a node.
+    ``staging`` is the number of files that a node receives at once (None: as the
+    importer says, usually 1).
     """
 
     nodes: Number | Annotated[tuple[Nodes, ...], Field(min_length=1)] = 4
     cores: Number | None = None
     disk: str = "unlimited"
     memory: Memory = None
+    staging: Number | None = None
     remote_rate: Rate = 12.5e6
     replica_rate: Rate = 1e9
     link: LinkModel = "shared"
@@ -91,6 +94,8 @@ class Part:
     ``inputs`` and ``outputs`` have the files of each task, and ``sizes`` the bytes of
     each file. ``keep`` has the files that must be saved. ``warnings`` has lines about
     oddities and dropped data. ``invented`` maps each assumed thing to a description.
+    ``staging`` is the number of files that a node receives at once, unless the machine
+    says another.
     """
 
     inputs: dict[str, list[str]]
@@ -99,6 +104,7 @@ class Part:
     keep: frozenset[str]
     warnings: tuple[str, ...]
     invented: Mapping[str, str] = field(default_factory=dict)
+    staging: int = 1
 
 
 @dataclass(frozen=True)
@@ -140,6 +146,7 @@ def built(
     }
     for node in nodes:
         node["disk_bytes"] = disks[node.pop("disk")][0]
+        node["staging"] = machine.staging or part.staging
     remarks += [remark for _, remark in disks.values() if remark]
     document = {
         **head,

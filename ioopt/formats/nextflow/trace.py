@@ -48,6 +48,10 @@ _DURATION = re.compile(
 _MILLISECONDS = (86_400_000, 3_600_000, 60_000, 1000, 1)
 """Milliseconds of a day, an hour, a minute, a second and a millisecond."""
 _SIZE = re.compile(r"([^A-Za-z\s]+)\s*([KMGTPE]?)B?", re.IGNORECASE)
+STAGING = 4
+"""Number of files that a node receives at once; it fits recorded runs with disks of the
+nodes.
+"""
 _NAME = re.compile(r"(?P<process>\S+)(?:\s+\((?P<tag>.*)\))?")
 Columns = Literal["rchar", "read_bytes"]
 _WRITTEN: dict[Columns, str] = {"rchar": "wchar", "read_bytes": "write_bytes"}
@@ -142,6 +146,8 @@ def read_nextflow_trace(
             "between tasks of processes that the DAG joins: those of one tag, "
             "else all of them"
         )
+    if machine.staging is None:
+        invented["staging"] = f"a node receives up to {STAGING} files at once"
     outputs = {task.id: [f"{task.id} wrote"] for task in tasks}
     part = Part(
         inputs,
@@ -150,6 +156,7 @@ def read_nextflow_trace(
         frozenset(chain.from_iterable(outputs.values())).difference(*inputs.values()),
         (*remarks, *by_kind(warnings)),
         invented,
+        STAGING,
     )
     rows = [
         {

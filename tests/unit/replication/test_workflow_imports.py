@@ -186,7 +186,7 @@ def test_a_trace_alone_has_no_edges_and_says_so(tmp_path: Path) -> None:
     assert said[1] == "a task without wchar counts as 0 bytes: RNA:COUNT (a)"
     assert said[2] == "a task without cpus counts as 1 core: RNA:COUNT (a)"
     assert said[3].startswith("precedence is unknown (without a DAG)")
-    assert set(problem.meta["synthetic"]) == {"machine", "file names"}
+    assert set(problem.meta["synthetic"]) == {"machine", "file names", "staging"}
 
 
 @pytest.mark.parametrize("dag", [DOT, MERMAID])
@@ -468,3 +468,13 @@ def test_the_memory_of_a_trace_is_what_tasks_hold(tmp_path: Path) -> None:
     assert plain.nodes[0].memory_bytes is None
     with pytest.raises(InstanceError, match="memory 'much' is not a number"):
         traced(tmp_path, "1 a/1 A COMPLETED 3s 1 1 1 much", columns=columns)
+
+
+def test_nodes_of_a_trace_receive_several_files_at_once(tmp_path: Path) -> None:
+    row = "1 a/1 A COMPLETED 3s 1 1 1"
+    problem = traced(tmp_path, row)
+    assert {node.staging for node in problem.nodes} == {4}
+    assert problem.meta["synthetic"]["staging"].startswith("a node receives up to 4")
+    told = traced(tmp_path, row, machine=Machine(staging=1))
+    assert {node.staging for node in told.nodes} == {1}
+    assert "staging" not in told.meta["synthetic"]
