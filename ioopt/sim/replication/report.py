@@ -353,7 +353,8 @@ def critical_rows(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> R
     one. If no such row ended at that time, any row that did follows.
     """
     runs = schedule["tasks"]
-    moves = schedule["transfers"]
+    # On shared storage, the reads and writes of a task are part of its time.
+    moves = [] if problem.is_shared else schedule["transfers"]
     ending = _Ends([*moves, *runs])
     starting = _Ends(runs, "start_seconds")
     keep = {file.id for file in problem.files if file.keep}

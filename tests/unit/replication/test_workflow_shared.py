@@ -359,3 +359,17 @@ def test_copy_entries_are_counted() -> None:
     plan, schedule = schedule_of(problem, [{"copy": "f"}, "a"])
     del schedule["copy_entries"]
     assert "copy entry" in rules(problem, plan, schedule)
+
+
+def test_the_critical_path_is_one_of_tasks() -> None:
+    """b waits for a's end, c for b's core."""
+    problem = problem_of(
+        task("a", "f", outputs=["x"]),
+        task("b", "x"),
+        task("c"),
+        sizes={"f": 10, "x": 10},
+    )
+    _, schedule = schedule_of(problem, ["a", "b", "c"])
+    marked = [row["id"] for row in schedule["tasks"] if row.get("critical")]
+    assert marked == ["a", "b", "c"]
+    assert not any(row.get("critical") for row in schedule["transfers"])
