@@ -1,4 +1,4 @@
-/* text cdd9b5f455c7da30f70ce4f3ad1171f3328aaa406378f205adf383e4e03cb21a */
+/* text 5a9eef499acbb9b2f2dafd9dca1f750581d6701d8dfae913c8d840e6e5e4c48d */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -163,6 +163,7 @@ static inline int64_t bit_count(int64_t a) {
 #define search_line_moves_BARRIER_MOVES 15LL
 #define search_line_moves_BARRIER_SHIFT 4LL
 #define search_line_moves_BLOCKS 25LL
+#define search_line_moves_EXCHANGES 20LL
 #define search_line_moves_FAMILIES 40LL
 #define search_line_moves_LONGEST_BLOCK 8LL
 #define search_line_moves_MODULUS 2147483647LL
@@ -1466,6 +1467,7 @@ static inline double search_line_kernel_transfer_seconds(replication_world_World
 static inline void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line);
 static inline void search_line_moves_change_barriers(replication_world_World * w, search_line_moves_Line * line);
 static inline int64_t search_line_moves_draw(search_line_moves_Chance * chance, int64_t below);
+static inline void search_line_moves_exchange_nodes(replication_world_World * w, search_line_moves_Line * line, int64_t one, int64_t other);
 static inline int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed);
 static inline void search_line_moves_keep(search_line_moves_Line * line, list_int64_t order, list_int64_t node, list_int64_t cut);
 static inline void search_line_moves_keep_best(search_line_moves_Line * line);
@@ -9047,11 +9049,22 @@ static inline double search_line_kernel_transfer_seconds(replication_world_World
 
 static inline void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line) {
   search_line_moves_Chance * chance = 0;
+  int64_t exchange = 0;
+  int64_t one = 0;
   int64_t kind = 0;
   int64_t k = 0;
   int64_t other = 0;
   int64_t node = 0;
   chance = line->chance;
+  exchange = 0;
+  if (w->products_shared) {
+    exchange = (search_line_moves_draw(chance, search_line_moves_EXCHANGES) == 0LL);
+  }
+  if (exchange) {
+    one = search_line_moves_draw(chance, w->num_nodes);
+    search_line_moves_exchange_nodes(w, line, one, search_line_moves_draw(chance, w->num_nodes));
+    return;
+  }
   kind = search_line_moves_draw(chance, 100LL);
   k = search_line_moves_draw(chance, w->num_tasks);
   other = search_line_moves_draw(chance, w->num_tasks);
@@ -9113,6 +9126,18 @@ static inline void search_line_moves_change_barriers(replication_world_World * w
 static inline int64_t search_line_moves_draw(search_line_moves_Chance * chance, int64_t below) {
   chance->seed = mod_int((chance->seed * 48271LL), search_line_moves_MODULUS);
   return mod_int(chance->seed, below);
+}
+
+static inline void search_line_moves_exchange_nodes(replication_world_World * w, search_line_moves_Line * line, int64_t one, int64_t other) {
+  int64_t k = 0;
+  for (int64_t t_1 = 0, end_t_1 = w->num_tasks; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    if ((AT(line->node, k) == one)) {
+      search_line_moves_send(w, line, k, other);
+    } else if ((AT(line->node, k) == other)) {
+      search_line_moves_send(w, line, k, one);
+    }
+  }
 }
 
 static inline int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed) {
@@ -9405,4 +9430,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "cdd9b5f455c7da30f70ce4f3ad1171f3328aaa406378f205adf383e4e03cb21a"; }
+EXPORTED const char *text_digest(void) { return "5a9eef499acbb9b2f2dafd9dca1f750581d6701d8dfae913c8d840e6e5e4c48d"; }

@@ -14,6 +14,8 @@ from ioopt.compiled.memory import Int8, Int32
 from ioopt.sim.replication.world import World
 
 MODULUS = 2147483647
+EXCHANGES = 20
+"""On shared storage, one move of so many exchanges all tasks of two nodes."""
 LONGEST_BLOCK = 8
 """Largest number of tasks in one move (1 to 20), tuned with the next two values."""
 BARRIER_MOVES = 15
@@ -292,9 +294,17 @@ def relative(w: World, line: Line, k: int) -> int:
 
 def change(w: World, line: Line) -> None:
     """Make one random move, which exchanges the nodes of two tasks, sends tasks to
-    another node, or shifts tasks in the order.
+    another node, or shifts tasks in the order; on shared storage it may exchange all
+    tasks of two nodes.
     """
     chance = line.chance
+    exchange = False
+    if w.products_shared:
+        exchange = draw(chance, EXCHANGES) == 0
+    if exchange:
+        one = draw(chance, w.num_nodes)
+        exchange_nodes(w, line, one, draw(chance, w.num_nodes))
+        return
     kind = draw(chance, 100)
     k = draw(chance, w.num_tasks)
     other = draw(chance, w.num_tasks)
@@ -317,6 +327,15 @@ def change(w: World, line: Line) -> None:
             shift_block(w, line, k, line.place[other], node)
         else:
             shift(w, line, k, line.place[other], node)
+
+
+def exchange_nodes(w: World, line: Line, one: int, other: int) -> None:
+    """Exchange all tasks of two nodes, as far as they fit there."""
+    for k in range(w.num_tasks):
+        if line.node[k] == one:
+            send(w, line, k, other)
+        elif line.node[k] == other:
+            send(w, line, k, one)
 
 
 def send_family(w: World, line: Line, k: int) -> None:

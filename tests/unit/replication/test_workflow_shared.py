@@ -2,10 +2,14 @@
 format, the solvers, and the checker.
 """
 
+import random
+from itertools import permutations, product
 from typing import Any
 
 import pytest
-from conftest import ENGINES
+from conftest import ENGINES, needs_kernels
+from random_workflows import random_workflow
+from shared_timeline import give_needs
 
 import ioopt
 from ioopt.checks.replication.check import check
@@ -13,6 +17,7 @@ from ioopt.errors import IooptError, NotApplicableError
 from ioopt.models.replication.workflow_bound import SharedBound
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.search.link_search import Engine
 
 MEGA = 1_000_000
 
@@ -373,3 +378,52 @@ def test_the_critical_path_is_one_of_tasks() -> None:
     marked = [row["id"] for row in schedule["tasks"] if row.get("critical")]
     assert marked == ["a", "b", "c"]
     assert not any(row.get("critical") for row in schedule["transfers"])
+
+
+def small_instance(seed: int) -> ReplicationProblem:
+    """Return a random instance with a few tasks on one or two nodes."""
+    instance = random_workflow(seed, 7)
+    rng = random.Random(seed)
+    instance |= {"products": "shared", "cache": rng.choice(["read", "made-and-read"])}
+    instance["nodes"] = instance["nodes"][:2]
+    widest = max(task["cores"] for task in instance["tasks"])
+    for node in instance["nodes"]:
+        node |= {"disk_bytes": rng.choice([None, 20, 50, 80]), "holds": []}
+        node["cores"] = max(node["cores"], widest)
+    give_needs(rng, instance)
+    return ReplicationProblem.model_validate(instance)
+
+
+def least_score(problem: ReplicationProblem) -> float:
+    """Return the least makespan over all orders and all nodes, in seconds."""
+    engine = Engine(problem, 0)
+    tasks = range(len(problem.tasks))
+    best = float("inf")
+    for order in permutations(tasks):
+        place = {k: p for p, k in enumerate(order)}
+        if any(place[j] > place[k] for k in tasks for j in problem.predecessors[k]):
+            continue
+        for nodes in product(*(problem.hosts[k] for k in tasks)):
+            queues: list[list[int]] = [[] for _ in problem.nodes]
+            for k in order:
+                queues[nodes[k]].append(k)
+            best = min(best, engine.score(queues))
+    return best
+
+
+@needs_kernels
+@pytest.mark.parametrize(
+    "seeds", [range(1, 12), pytest.param(range(60, 140), marks=pytest.mark.slow)]
+)
+def test_the_search_finds_the_best_queues_of_small_instances(seeds: range) -> None:
+    settings = {"evaluations": 1500, "robust": False}
+    tried = 0
+    for seed in (*seeds, 73, 100):
+        problem = small_instance(seed)
+        if not 3 <= len(problem.tasks) <= 5:
+            continue
+        tried += 1
+        result = ioopt.solve(problem, "link-aware", settings=settings)
+        found = result.metrics["makespan_seconds"]
+        assert found <= least_score(problem) * (1 + 1e-9), seed
+    assert tried > len(seeds) / 4
