@@ -35,6 +35,7 @@ __all__ = [
     "Status",
     "StopReason",
     "Violation",
+    "Workflow",
     "check",
     "compare",
     "load",
