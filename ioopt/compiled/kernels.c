@@ -1,4 +1,4 @@
-/* text 5a9eef499acbb9b2f2dafd9dca1f750581d6701d8dfae913c8d840e6e5e4c48d */
+/* text 33601a449985317fd6d6a64d58a2ed69c7af96e5240acb748191ca8df6dc35f5 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -1413,6 +1413,7 @@ static inline int64_t replication_kernel_over(replication_world_World * w, int64
 static inline void replication_kernel_passes(replication_world_World * w, double now);
 EXPORTED tuple_float_int replication_kernel_replay(replication_world_World * w, double horizon);
 static inline void replication_kernel_reset(replication_world_World * w);
+static inline void replication_kernel_reset_nodes(replication_world_World * w);
 static inline void replication_kernel_reset_numbers(replication_world_World * w);
 static inline void replication_kernel_start_entries(replication_world_World * w, double now);
 static inline int64_t replication_kernel_start_on_shared(replication_world_World * w, int64_t i, double now);
@@ -7585,9 +7586,6 @@ static inline void replication_kernel_reset(replication_world_World * w) {
   replication_world_Cell * cell = 0;
   replication_world_File * file = 0;
   int64_t r = 0;
-  replication_world_Node * node = 0;
-  replication_world_Core * core = 0;
-  replication_world_Flow * flow = 0;
   replication_world_Held * held = 0;
   int64_t i = 0;
   int64_t to_fetch = 0;
@@ -7613,8 +7611,35 @@ static inline void replication_kernel_reset(replication_world_World * w) {
     r = t_3;
     (&AT(w->rounds, r))->left = FIT32(0LL);
   }
-  for (int64_t t_4 = 0; t_4 < w->nodes.length; t_4 += 1) {
-    node = &AT(w->nodes, t_4);
+  replication_kernel_reset_nodes(w);
+  for (int64_t t_4 = 0; t_4 < w->held.length; t_4 += 1) {
+    held = &AT(w->held, t_4);
+    replication_disk_settle_in(w, held->node, held->file);
+    (&AT(w->cells, ((held->node * w->num_files) + held->file)))->has = FIT8(1LL);
+    (&AT(w->files, held->file))->copies = FIT32(((&AT(w->files, held->file))->copies + 1LL));
+    if (w->products_shared) {
+      (&AT(w->files, held->file))->flying = FIT32(1LL);
+    }
+  }
+  for (int64_t t_5 = 0, end_t_5 = w->num_nodes; t_5 < end_t_5; t_5 += 1) {
+    i = t_5;
+    replication_kernel_count_readers(w, i);
+  }
+  for (int64_t t_6 = 0; t_6 < w->files.length; t_6 += 1) {
+    file = &AT(w->files, t_6);
+    to_fetch = (((file->need > 0LL)) && ((file->copies == 0LL)) && ((file->saved == 2LL)));
+    if ((to_fetch) || (file->keep) || ((w->products_shared) && (file->product))) {
+      w->run->owed = (w->run->owed + file->size);
+    }
+  }
+}
+
+static inline void replication_kernel_reset_nodes(replication_world_World * w) {
+  replication_world_Node * node = 0;
+  replication_world_Core * core = 0;
+  replication_world_Flow * flow = 0;
+  for (int64_t t_1 = 0; t_1 < w->nodes.length; t_1 += 1) {
+    node = &AT(w->nodes, t_1);
     node->used = 0LL;
     node->num_residents = FIT32(0LL);
     node->head = FIT32(node->first_place);
@@ -7624,38 +7649,18 @@ static inline void replication_kernel_reset(replication_world_World * w) {
     node->waiting = FIT32(0LL);
     node->running = FIT32(0LL);
   }
-  for (int64_t t_5 = 0; t_5 < w->cores.length; t_5 += 1) {
-    core = &AT(w->cores, t_5);
+  for (int64_t t_2 = 0; t_2 < w->cores.length; t_2 += 1) {
+    core = &AT(w->cores, t_2);
     core->entry = FIT32((-1LL));
     core->end = INFINITY;
     core->idle_since = 0.0;
   }
-  for (int64_t t_6 = 0; t_6 < w->flows.length; t_6 += 1) {
-    flow = &AT(w->flows, t_6);
+  for (int64_t t_3 = 0; t_3 < w->flows.length; t_3 += 1) {
+    flow = &AT(w->flows, t_3);
     flow->file = FIT32((-1LL));
     flow->target = FIT32((-1LL));
     flow->rate = 0.0;
     flow->due = INFINITY;
-  }
-  for (int64_t t_7 = 0; t_7 < w->held.length; t_7 += 1) {
-    held = &AT(w->held, t_7);
-    replication_disk_settle_in(w, held->node, held->file);
-    (&AT(w->cells, ((held->node * w->num_files) + held->file)))->has = FIT8(1LL);
-    (&AT(w->files, held->file))->copies = FIT32(((&AT(w->files, held->file))->copies + 1LL));
-    if (w->products_shared) {
-      (&AT(w->files, held->file))->flying = FIT32(1LL);
-    }
-  }
-  for (int64_t t_8 = 0, end_t_8 = w->num_nodes; t_8 < end_t_8; t_8 += 1) {
-    i = t_8;
-    replication_kernel_count_readers(w, i);
-  }
-  for (int64_t t_9 = 0; t_9 < w->files.length; t_9 += 1) {
-    file = &AT(w->files, t_9);
-    to_fetch = (((file->need > 0LL)) && ((file->copies == 0LL)) && ((file->saved == 2LL)));
-    if ((to_fetch) || (file->keep) || ((w->products_shared) && (file->product))) {
-      w->run->owed = (w->run->owed + file->size);
-    }
   }
 }
 
@@ -9430,4 +9435,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "5a9eef499acbb9b2f2dafd9dca1f750581d6701d8dfae913c8d840e6e5e4c48d"; }
+EXPORTED const char *text_digest(void) { return "33601a449985317fd6d6a64d58a2ed69c7af96e5240acb748191ca8df6dc35f5"; }

@@ -206,10 +206,17 @@ class DispatchView(ABC):
         task = self.task(k)
         seconds = task.overhead_seconds + task.compute_seconds / self.nodes[i].speed
         if self.products == "shared":
-            written = sum(self.size(f) for f in self.outputs(k))
-            seconds += self.missing_seconds(k, i)
-            seconds += written * self.shared_seconds_per_byte
+            seconds += self.missing_seconds(k, i) + self.writing_seconds(k)
         return seconds
+
+    def writing_seconds(self, k: int) -> float:
+        """Return the planned seconds in which task *k* writes its outputs to shared
+        storage; 0 if products stay on nodes.
+        """
+        if self.products != "shared":
+            return 0.0
+        written = sum(self.size(f) for f in self.outputs(k))
+        return written * self.shared_seconds_per_byte
 
     def staging_seconds(self, k: int, i: int) -> float:
         """Return the seconds until the inputs of task *k* are on node *i*, as far as

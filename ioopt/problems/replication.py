@@ -233,6 +233,13 @@ class ReplicationProblem(base.Problem, base.Lean):
                 raise ValueError(
                     f"{where}: {held} bytes held, but disk_bytes is {node.disk_bytes}"
                 )
+        self._require_agreement()
+        if any(task.outputs for task in self.tasks):
+            self._require_products(files)
+        return self
+
+    def _require_agreement(self) -> None:
+        """Raise ValueError for keys that contradict ``products``."""
         if self.cache is not None and not self.is_shared:
             raise ValueError(
                 f"cache: {self.cache!r} says what enters the caches of shared storage, "
@@ -243,9 +250,6 @@ class ReplicationProblem(base.Problem, base.Lean):
                 "task_disk: true is for products on nodes, but products is 'shared'; "
                 "leave task_disk out"
             )
-        if any(task.outputs for task in self.tasks):
-            self._require_products(files)
-        return self
 
     @property
     def is_shared(self) -> bool:

@@ -141,10 +141,19 @@ def lower_bound(problem: ReplicationProblem) -> float:
     start, tail, work = times(problem)
     end = [s + w for s, w in zip(start, work, strict=True)]
     path = max(e + q for e, q in zip(end, tail, strict=True))
+    best = max(path, areas(problem, start, tail))
+    return max(best, links(problem, end, tail, work))
+
+
+def areas(problem: ReplicationProblem, start: list[float], tail: list[float]) -> float:
+    """Return the larger bound of those from the cores and from the memory, in seconds.
+
+    *start* is the least time before the start of each task, and *tail* the least time
+    after its end.
+    """
     cores = [task.cores for task in problem.tasks]
     power = sum(node.cores * node.speed for node in problem.nodes)
-    best = max(path, links(problem, end, tail, work))
-    best = max(best, area(problem, cores, power, start, tail))
+    best = area(problem, cores, power, start, tail)
     sizes = [node.memory_bytes for node in problem.nodes]
     power = sum((node.memory_bytes or 0) * node.speed for node in problem.nodes)
     if None in sizes or power == 0:

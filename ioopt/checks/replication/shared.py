@@ -318,50 +318,64 @@ class SharedTimes:
     ) -> None:
         self.problem = problem
         self.copied = copied
-        tasks = problem.tasks
-        nodes = problem.nodes
-        network = problem.network
-        disks = {storage.id: storage.bytes_per_second for storage in problem.storages}
-        self.quickest = []
-        for file in problem.files:
-            rates = [network.remote_bytes_per_second, network.replica_bytes_per_second]
-            if file.storage is not None:
-                rates.append(disks[file.storage])
-            self.quickest.append(file.bytes / min(rates))
+        self.quickest = self._least_seconds()
         held = frozenset[int]().union(*problem.holds)
-        products = {f for files in problem.outputs for f in files}
+        self.products = {f for files in problem.outputs for f in files}
         read = {f for files in problem.inputs for f in files}
-        self.must = read - held - products
+        self.must = read - held - self.products
         if not problem.caches_made:
-            self.must |= read & products
+            self.must |= read & self.products
         self.rd: list[float] = []
         self.wr: list[float] = []
         self.comp: list[float] = []
         self.hold: list[float] = []
-        for k, task in enumerate(tasks):
-            hosts = problem.hosts[k] or range(len(nodes))
-            own = []
-            for f in problem.inputs[k]:
-                excused = problem.caches_made and f in products
-                if problem.readers[f] == (k,) and not excused and f not in copied:
-                    own.append(f)
-            rows = []
-            for i in hosts:
-                lacks = [f for f in own if f not in problem.holds[i]]
-                rows.append(sum(self.quickest[f] for f in lacks))
-            self.rd.append(min(rows))
-            self.wr.append(sum(self.quickest[f] for f in problem.outputs[k]))
-            speeds = [nodes[i].speed for i in hosts]
-            self.comp.append(task.compute_seconds / max(speeds))
-            beside = task.overhead_seconds + self.rd[k] + self.wr[k]
-            self.hold.append(task.compute_seconds + beside * min(speeds))
+        for k in range(len(problem.tasks)):
+            self._add_lengths(k)
         graph = TopologicalSorter(dict(enumerate(problem.predecessors)))
         order = list(graph.static_order())
         self._forward(order)
-        self.q = [0.0] * len(tasks)
+        self.q = [0.0] * len(problem.tasks)
         for k in reversed(order):
             for p in problem.predecessors[k]:
                 self.q[p] = max(self.q[p], self._whole(k) + self.q[k])
+
+    def _least_seconds(self) -> list[float]:
+        """Return, for each file, the least seconds in which it is read or written."""
+        problem = self.problem
+        network = problem.network
+        disks = {storage.id: storage.bytes_per_second for storage in problem.storages}
+        found = []
+        for file in problem.files:
+            rates = [network.remote_bytes_per_second, network.replica_bytes_per_second]
+            if file.storage is not None:
+                rates.append(disks[file.storage])
+            found.append(file.bytes / min(rates))
+        return found
+
+    def _add_lengths(self, k: int) -> None:
+        """Add the least seconds of the steps of task *k*, which comes next."""
+        problem = self.problem
+        task = problem.tasks[k]
+        hosts = problem.hosts[k] or range(len(problem.nodes))
+        own = [f for f in problem.inputs[k] if self._is_read_by_it(f, k)]
+        rows = []
+        for i in hosts:
+            lacks = [f for f in own if f not in problem.holds[i]]
+            rows.append(sum(self.quickest[f] for f in lacks))
+        self.rd.append(min(rows))
+        self.wr.append(sum(self.quickest[f] for f in problem.outputs[k]))
+        speeds = [problem.nodes[i].speed for i in hosts]
+        self.comp.append(task.compute_seconds / max(speeds))
+        beside = task.overhead_seconds + self.rd[k] + self.wr[k]
+        self.hold.append(task.compute_seconds + beside * min(speeds))
+
+    def _is_read_by_it(self, f: int, k: int) -> bool:
+        """Return whether task *k* must read its input *f* itself, on a node that does
+        not hold it.
+        """
+        excused = self.problem.caches_made and f in self.products
+        alone = self.problem.readers[f] == (k,)
+        return alone and not excused and f not in self.copied
 
     def _whole(self, k: int) -> float:
         """Return the least seconds from the start of task *k* to its end."""
@@ -384,20 +398,23 @@ class SharedTimes:
             for p in problem.predecessors[k]:
                 self.es[k] = max(self.es[k], self.ef[p])
             self.cs[k] = self.es[k] + tasks[k].overhead_seconds + self.rd[k]
-            for f in problem.inputs[k]:
-                if f not in self.must:
-                    continue
-                if f in self.copied:
-                    begun = min(tasks[j].release_seconds for j in problem.readers[f])
-                else:
-                    rows = problem.readers[f]
-                    begun = min(first[j] + tasks[j].overhead_seconds for j in rows)
-                maker = problem.producer[f]
-                if maker >= 0:
-                    begun = max(begun, self.ef[maker])
-                self.begin[f] = begun
-                self.cs[k] = max(self.cs[k], begun + self.quickest[f])
+            for f in self.must.intersection(problem.inputs[k]):
+                self.begin[f] = self._begin(f, first)
+                self.cs[k] = max(self.cs[k], self.begin[f] + self.quickest[f])
             self.ef[k] = self.cs[k] + self.comp[k] + self.wr[k]
+
+    def _begin(self, f: int, first: Sequence[float]) -> float:
+        """Return the earliest time at which file *f* can begin to be read; *first* are
+        the least starts of tasks.
+        """
+        tasks = self.problem.tasks
+        readers = self.problem.readers[f]
+        if f in self.copied:
+            begun = min(tasks[k].release_seconds for k in readers)
+        else:
+            begun = min(first[k] + tasks[k].overhead_seconds for k in readers)
+        maker = self.problem.producer[f]
+        return begun if maker < 0 else max(begun, self.ef[maker])
 
     def crossing(self, files: Collection[int], rate: float) -> float:
         """Return the bound of the reads and writes of *files* through a pipe of *rate*
@@ -445,23 +462,34 @@ def shared_lower_bound(
     if not problem.tasks:
         return 0.0
     times = SharedTimes(problem, copied)
-    nodes = problem.nodes
-    best = max(end + tail for end, tail in zip(times.ef, times.q, strict=True))
-    taken = [task.cores for task in problem.tasks]
+    path = max(end + tail for end, tail in zip(times.ef, times.q, strict=True))
+    return max(path, _areas(times), _pipes(times))
+
+
+def _areas(times: SharedTimes) -> float:
+    """Return the larger bound of those from the cores and from the memory."""
+    nodes = times.problem.nodes
+    taken = [task.cores for task in times.problem.tasks]
     power = sum(node.cores * node.speed for node in nodes)
-    best = max(best, _area(times, taken, power))
-    if all(node.memory_bytes is not None for node in nodes):
-        taken = [task.memory_bytes for task in problem.tasks]
-        power = sum((node.memory_bytes or 0) * node.speed for node in nodes)
-        if power > 0:
-            best = max(best, _area(times, taken, power))
+    best = _area(times, taken, power)
+    sizes = [node.memory_bytes for node in nodes]
+    power = sum((node.memory_bytes or 0) * node.speed for node in nodes)
+    if None in sizes or power == 0:
+        return best
+    return max(best, _area(times, [x.memory_bytes for x in times.problem.tasks], power))
+
+
+def _pipes(times: SharedTimes) -> float:
+    """Return the largest bound of those from the link and from each storage disk."""
+    problem = times.problem
     network = problem.network
+    nodes = len(problem.nodes)
     remote = network.remote_bytes_per_second
     replica = network.replica_bytes_per_second
-    rate = min(remote, len(nodes) * replica)
+    rate = min(remote, nodes * replica)
     if network.remote_link == "per-node":
-        rate = len(nodes) * min(remote, replica)
-    best = max(best, times.crossing(range(len(problem.files)), rate))
+        rate = nodes * min(remote, replica)
+    best = times.crossing(range(len(problem.files)), rate)
     for storage in problem.storages:
         own = [f for f, x in enumerate(problem.files) if x.storage == storage.id]
         best = max(best, times.crossing(own, storage.bytes_per_second))

@@ -352,17 +352,11 @@ def _legal(
                 f"given to {node} at {seconds:g} s, where another task has yet to start"
             )
             yield violation("dispatch", name, text)
-        room = problem.nodes[problem.node_index[node]].cores
-        room -= _busy_cores(problem, earlier, seconds)
-        if not plan.prefetch and problem.tasks[k].cores > room:
-            text = f"given to {node} at {seconds:g} s, where {room} cores idle"
-            yield violation("dispatch", name, text)
-        memory = problem.nodes[problem.node_index[node]].memory_bytes
-        if plan.prefetch or memory is None:
+        if plan.prefetch:
             continue
-        free = memory - _held_memory(problem, earlier, seconds)
-        if problem.tasks[k].memory_bytes > free:
-            text = f"given to {node} at {seconds:g} s, where {free} bytes are free"
+        lacks = _lacks(problem, k, node, _running(problem, earlier, seconds))
+        if lacks:
+            text = f"given to {node} at {seconds:g} s, where {lacks}"
             yield violation("dispatch", name, text)
 
 
@@ -378,15 +372,19 @@ def _running(
     return found
 
 
-def _busy_cores(
-    problem: ReplicationProblem, runs: Sequence[Schedule], seconds: float
-) -> int:
-    """Return the number of cores that *runs* use at the time *seconds*."""
-    return sum(task.cores for task in _running(problem, runs, seconds))
-
-
-def _held_memory(
-    problem: ReplicationProblem, runs: Sequence[Schedule], seconds: float
-) -> int:
-    """Return the bytes of memory that *runs* hold at the time *seconds*."""
-    return sum(task.memory_bytes for task in _running(problem, runs, seconds))
+def _lacks(
+    problem: ReplicationProblem, k: int, node_id: str, running: Sequence[Task]
+) -> str:
+    """Return what a node lacks for task *k* beside those *running*; empty text if it
+    has all.
+    """
+    node = problem.nodes[problem.node_index[node_id]]
+    cores = node.cores - sum(task.cores for task in running)
+    if problem.tasks[k].cores > cores:
+        return f"{cores} cores idle"
+    if node.memory_bytes is None:
+        return ""
+    memory = node.memory_bytes - sum(task.memory_bytes for task in running)
+    if problem.tasks[k].memory_bytes > memory:
+        return f"{memory} bytes of memory are free"
+    return ""

@@ -356,6 +356,23 @@ def reset(w: World) -> None:
     note_arrivals(w)
     for r in range(w.num_rounds):
         w.rounds[r].left = 0
+    reset_nodes(w)
+    for held in w.held:
+        settle_in(w, held.node, held.file)
+        w.cells[held.node * w.num_files + held.file].has = 1
+        w.files[held.file].copies += 1
+        if w.products_shared:
+            w.files[held.file].flying = 1
+    for i in range(w.num_nodes):
+        count_readers(w, i)
+    for file in w.files:
+        to_fetch = file.need > 0 and file.copies == 0 and file.saved == 2
+        if to_fetch or file.keep or (w.products_shared and file.product):
+            w.run.owed += file.size
+
+
+def reset_nodes(w: World) -> None:
+    """Empty all nodes; nothing runs or moves."""
     for node in w.nodes:
         node.used = 0
         node.num_residents = 0
@@ -374,18 +391,6 @@ def reset(w: World) -> None:
         flow.target = -1
         flow.rate = 0.0
         flow.due = float("inf")
-    for held in w.held:
-        settle_in(w, held.node, held.file)
-        w.cells[held.node * w.num_files + held.file].has = 1
-        w.files[held.file].copies += 1
-        if w.products_shared:
-            w.files[held.file].flying = 1
-    for i in range(w.num_nodes):
-        count_readers(w, i)
-    for file in w.files:
-        to_fetch = file.need > 0 and file.copies == 0 and file.saved == 2
-        if to_fetch or file.keep or (w.products_shared and file.product):
-            w.run.owed += file.size
 
 
 def reset_numbers(w: World) -> None:

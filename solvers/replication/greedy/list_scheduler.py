@@ -516,14 +516,10 @@ class ListScheduler:
         problem = self.problem
         for file in problem.inputs[k]:
             self.unread[file] -= 1
-        disk = problem.nodes[i].disk_bytes if self.components.disks else None
-        if problem.is_shared:
-            disk = None
+        disk = self._disk(i)
         if disk is not None and self.components.room == "next" and self._used_before(i):
             yield from self._evict(i, disk - problem.task_bytes(k), ())
-        files = (*problem.inputs[k], *problem.outputs[k])
-        if problem.is_shared and not problem.caches_made:
-            files = problem.inputs[k]
+        files = self._kept(k)
         for file in files:
             if file in self.disks[i]:
                 continue
@@ -540,6 +536,19 @@ class ListScheduler:
             yield file, True, i
         if disk is not None and self.components.room in ("largest", "mean"):
             yield from self._evict(i, disk - self._room_for_one(disk), ())
+
+    def _disk(self, i: int) -> int | None:
+        """Return the bytes of the disk of node *i* as planned; None without a limit."""
+        if self.problem.is_shared or not self.components.disks:
+            return None
+        return self.problem.nodes[i].disk_bytes
+
+    def _kept(self, k: int) -> tuple[int, ...]:
+        """Return the files that are on the node of task *k* once it is committed."""
+        problem = self.problem
+        if problem.is_shared and not problem.caches_made:
+            return problem.inputs[k]
+        return (*problem.inputs[k], *problem.outputs[k])
 
     def _used_before(self, i: int) -> bool:
         """Return whether node *i* had a task before the latest commitment."""

@@ -69,7 +69,6 @@ def ranks(view: DispatchView) -> dict[int, float]:
         for j, size in after[k].items():
             longest = max(longest, size / rate + found[j])
         task = view.task(k)
-        found[k] = task.overhead_seconds + task.compute_seconds * slowness + longest
-        if view.products == "shared":
-            found[k] += sum(view.size(f) for f in view.outputs(k)) / rate
+        seconds = task.overhead_seconds + task.compute_seconds * slowness
+        found[k] = seconds + view.writing_seconds(k) + longest
     return found
