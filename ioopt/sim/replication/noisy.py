@@ -30,6 +30,7 @@ from ioopt.sim.replication.build import (
     replay_seconds,
     require_actual,
 )
+from ioopt.sim.replication.follow import Follower
 from ioopt.sim.replication.simulate import Entries, stuck
 
 
@@ -74,6 +75,9 @@ def noisy_makespans(
             "the plan was decided while tasks ran: its dispatches hold for its own "
             "times; name its dispatcher by --solver"
         )
+    if plan.bound_moves is not None:
+        bound = Follower(problem, plan, link, actual, noise)
+        return [bound.run(draw) for draw in range(first, first + draws)]
     require_actual(problem, actual)
     make = maker_for(problem, engine)
     parsed = Entries.of(problem, plan)
@@ -113,8 +117,12 @@ def noisy_metrics(
     if told is not None:
         noise = Noise(told.latency_seconds, told.sharing_noise)
         draws = told.draws
-    elif replay_seconds(problem, maker_for(problem)) * draws > NOISY_SECONDS:
-        return {}
+    else:
+        # Bound plans are followed in plain Python.
+        engine: Engine = "auto" if plan.bound_moves is None else "python"
+        seconds = replay_seconds(problem, maker_for(problem, engine))
+        if draws * seconds > NOISY_SECONDS:
+            return {}
     found = spread_of(noisy_makespans(problem, plan, noise, draws))
     return {
         "noisy_mean_seconds": found["mean"],
