@@ -30,7 +30,6 @@ from ioopt.sim.replication.build import (
     replay_seconds,
     require_actual,
 )
-from ioopt.sim.replication.follow import Follower
 from ioopt.sim.replication.simulate import Entries, stuck
 
 
@@ -76,6 +75,8 @@ def noisy_makespans(
             "times; name its dispatcher by --solver"
         )
     if plan.bound_moves is not None:
+        from ioopt.sim.replication.follow import Follower
+
         bound = Follower(problem, plan, link, actual, noise)
         return [bound.run(draw) for draw in range(first, first + draws)]
     require_actual(problem, actual)
