@@ -1,15 +1,16 @@
 """Carry a plan out: start what is due, wait for what really ends, and keep a record.
 
-The decisions come from an object, either the graph of a bound schedule or the timeline
-rules (:class:`ioopt.sim.replication.live.LiveReplay`). All times come from the agents.
+The decisions are those of a bound plan (:class:`ioopt.sim.replication.bound.BoundRun`),
+or of the timeline rules, which decide again whenever something ends
+(:class:`ioopt.sim.replication.live.LiveRun`). All times come from the agents.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import inf
-from typing import Protocol
+from typing import Literal, Protocol
 
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
@@ -20,36 +21,47 @@ SILENT_SECONDS = 300.0
 """How long nothing may end before a run counts as stuck."""
 
 
-class Decisions(Protocol):
-    """What decides: it is told what has ended, and says what begins."""
+class Run(Protocol):
+    """What decides: it says which actions start, and is told what happens.
 
-    def begin_due(self, now: float) -> list[Action]:
-        """Return what begins at time *now*, evictions first."""
+    Actions are numbered; their nodes, tasks and files are indices in the problem.
+    """
 
-    def ended(self, action: Action, now: float) -> None:
-        """Record that *action*, which is not an eviction, has ended at time *now*."""
+    actions: Sequence[Action]
 
-    def next_arrival(self) -> float:
-        """Return when the next task arrives; infinity if none does."""
+    def is_over(self) -> bool:
+        """Return whether every action has ended."""
 
-    def over(self) -> bool:
-        """Return whether everything has ended."""
+    def ready(self, seconds: float) -> list[int]:
+        """Return the actions that may start at the time *seconds*."""
+
+    def next_release(self, seconds: float) -> float | None:
+        """Return when the next task arrives; None if none does."""
+
+    def started(self, number: int) -> None:
+        """Note that an action has started."""
+
+    def ended(self, number: int) -> None:
+        """Note that an action has ended."""
+
+
+Event = tuple[Literal["start", "end"], int]
 
 
 @dataclass
 class Record:
     """What really happened; times in seconds since the start of the run.
 
-    ``schedule`` has the form of the schedules of results. ``started`` lists the
-    actions in the order in which they were begun. ``peaks`` has the most bytes that
-    each node's disk has held.
+    ``schedule`` has the form of the schedules of results. ``events`` has every start
+    and every end of an action, by its number, in the order in which they were ordered
+    and told. ``peaks`` has the most bytes that each node's disk has held.
     """
 
     makespan_seconds: float = 0.0
     schedule: Json = field(
         default_factory=lambda: {"tasks": [], "transfers": [], "evictions": []}
     )
-    started: list[Action] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
     peaks: dict[str, int] = field(default_factory=dict)
 
     def moves(self) -> list[tuple[str, str, str]]:
@@ -67,16 +79,14 @@ def move_of(row: Json) -> tuple[str, str, str]:
     return row["file"], row["source"] or "", row["destination"] or ""
 
 
-def carry_out(
-    problem: ReplicationProblem, decisions: Decisions, cluster: Cluster
-) -> Record:
-    """Carry out *decisions* on the agents of *cluster*, which has the nodes of *problem*
-    and the storage; return what happened.
+def carry_out(problem: ReplicationProblem, run: Run, cluster: Cluster) -> Record:
+    """Carry *run* out on the agents of *cluster*, which are the nodes of *problem* and
+    the storage; return what happened.
 
     Raises CarryingFault if an agent reports a fault, or if nothing goes on.
     """
     lay_out(problem, cluster)
-    return _Run(problem, decisions, cluster).to_the_end()
+    return _Carrying(problem, run, cluster).to_the_end()
 
 
 def lay_out(problem: ReplicationProblem, cluster: Cluster) -> None:
@@ -92,71 +102,99 @@ def lay_out(problem: ReplicationProblem, cluster: Cluster) -> None:
             cluster.do(STORAGE, "make", file=name, bytes=size[name])
 
 
-class _Run:
-    """One run: the actions that are under way, by the ids of their orders."""
+class _Carrying:
+    """The orders that are under way, keyed by the ids of the orders, and the record."""
 
     def __init__(
-        self, problem: ReplicationProblem, decisions: Decisions, cluster: Cluster
+        self, problem: ReplicationProblem, run: Run, cluster: Cluster
     ) -> None:
         self.problem = problem
-        self.decisions = decisions
+        self.run = run
         self.cluster = cluster
         self.record = Record()
-        self.under_way: dict[int, Action] = {}
+        self.under_way: dict[int, int] = {}
         self.begin = time.monotonic()
 
     def to_the_end(self) -> Record:
-        """Run until all has ended; return the record."""
-        self._start_due()
-        while not self.decisions.over():
+        """Start what is ready and wait, until all has ended; return the record."""
+        self._start_ready()
+        while not self.run.is_over():
             self._wait()
-            self._start_due()
-        while self.under_way:  # evictions at the end
+            self._start_ready()
+        while self.under_way:  # the answers to the last evictions
             self._wait()
         return self.record
 
     def _now(self) -> float:
         return time.monotonic() - self.begin
 
-    def _start_due(self) -> None:
-        """Order what is due now."""
-        for action in self.decisions.begin_due(self._now()):
-            self.record.started.append(action)
-            self.under_way[self._order(action)] = action
+    def _start_ready(self) -> None:
+        """Order everything that may start now."""
+        while numbers := self.run.ready(self._now()):
+            for number in numbers:
+                self.run.started(number)
+                self.record.events.append(("start", number))
+                self._order(number)
 
-    def _order(self, action: Action) -> int:
-        """Give the order for *action* to its agent; return the id of the order."""
-        node = action.node
+    def _order(self, number: int) -> None:
+        """Give the order for an action to its agent.
+
+        An agent evicts before it reads its next order, so an eviction ends at once.
+        """
+        action = self.run.actions[number]
+        if action.kind == "copy entry":
+            self._ends(number)
+            return
+        node = self.problem.nodes[action.node].id
+        order = self.cluster.order(node, **self._details(action))
+        self.under_way[order] = number
         if action.kind == "eviction":
-            return self.cluster.order(node, "evict", file=action.name)
-        if action.kind == "task":
-            return self._order_task(action)
-        size = self.problem.files[self.problem.file_index[action.name]].bytes
-        peer = STORAGE if action.kind == "save" else action.source
-        do = "put" if action.kind == "save" else "get"
-        return self.cluster.order(node, do, file=action.name, bytes=size, peer=peer)
+            self._ends(number)
 
-    def _order_task(self, action: Action) -> int:
-        """Order a task with the sizes of its files."""
-        k = self.problem.task_index[action.name]
-        speed = self.problem.nodes[self.problem.node_index[action.node]].speed
+    def _ends(self, number: int) -> None:
+        """Tell the run that an action has ended."""
+        self.record.events.append(("end", number))
+        self.run.ended(number)
+
+    def _details(self, action: Action) -> Json:
+        """Return the order for *action*, in the words of the agents."""
+        if action.kind == "task":
+            return self._task(action)
+        file = self.problem.files[action.file]
+        if action.kind == "eviction":
+            return {"do": "evict", "file": file.id}
+        if action.kind == "save":
+            return {"do": "put", "file": file.id, "bytes": file.bytes, "peer": STORAGE}
+        peer = STORAGE
+        if action.source >= 0:
+            peer = self.problem.nodes[action.source].id
+        return {"do": "get", "file": file.id, "bytes": file.bytes, "peer": peer}
+
+    def _task(self, action: Action) -> Json:
+        """Return the order for a task."""
+        task = self.problem.tasks[action.task]
         files = self.problem.files
-        return self.cluster.order(
-            action.node,
-            "run",
-            seconds=self.problem.tasks[k].compute_seconds / speed,
-            inputs=[(files[f].id, files[f].bytes) for f in self.problem.inputs[k]],
-            outputs=[(files[f].id, files[f].bytes) for f in self.problem.outputs[k]],
-        )
+        return {
+            "do": "run",
+            "seconds": task.compute_seconds / self.problem.nodes[action.node].speed,
+            "inputs": [
+                (files[f].id, files[f].bytes) for f in self.problem.inputs[action.task]
+            ],
+            "outputs": [
+                (files[f].id, files[f].bytes) for f in self.problem.outputs[action.task]
+            ],
+        }
 
     def _wait(self) -> None:
         """Wait until something has ended or a task arrives, and take all that has
         ended by then.
         """
-        arrival = self.decisions.next_arrival()
-        if not self.under_way and arrival == inf:
-            raise CarryingFault("nothing is under way, and nothing can begin")
-        seconds = max(0.0, min(SILENT_SECONDS, arrival - self._now()))
+        seconds = SILENT_SECONDS
+        release = self.run.next_release(self._now())
+        if release is not None:
+            seconds = min(seconds, max(0.0, release - self._now()))
+        elif not self.under_way:
+            raise CarryingFault("nothing is under way, and nothing can start")
         answer = self.cluster.answer(seconds)
         if answer is None and seconds == SILENT_SECONDS:
             raise CarryingFault(f"nothing has ended in {seconds:g} s")
@@ -165,44 +203,44 @@ class _Run:
             answer = self.cluster.answer(0.0)
 
     def _take(self, answer: Answer) -> None:
-        """Record that an order is done, and tell the decisions."""
-        action = self.under_way.pop(answer.id)
+        """Record that an order is done, and tell the run."""
+        number = self.under_way.pop(answer.id)
+        action = self.run.actions[number]
+        node = self.problem.nodes[action.node].id
         start = answer.start - self.begin
         end = answer.end - self.begin
-        if action.kind != "save":
-            peak = max(self.record.peaks.get(action.node, 0), answer.peak)
-            self.record.peaks[action.node] = peak
+        self.record.peaks[node] = max(self.record.peaks.get(node, 0), answer.peak)
         schedule = self.record.schedule
         if action.kind == "eviction":
-            schedule["evictions"].append(
-                {"file": action.name, "node": action.node, "seconds": start}
-            )
+            file = self.problem.files[action.file].id
+            schedule["evictions"].append({"file": file, "node": node, "seconds": start})
             return
         times = {"start_seconds": start, "end_seconds": end}
         if action.kind == "task":
-            schedule["tasks"].append({"id": action.name, "node": action.node, **times})
+            task = self.problem.tasks[action.task].id
+            schedule["tasks"].append({"id": task, "node": node, **times})
         else:
-            schedule["transfers"].append({**_ends_of(action), **times})
+            schedule["transfers"].append({**self._way(action), **times})
         if self._counts(action):
             latest = max(self.record.makespan_seconds, end)
             self.record.makespan_seconds = latest
-        self.decisions.ended(action, self._now())
+        self._ends(number)
 
     def _counts(self, action: Action) -> bool:
         """Return whether the makespan includes the end of *action*: that of a task, or
         of a save of a file to keep.
         """
         if action.kind == "save":
-            return self.problem.files[self.problem.file_index[action.name]].keep
+            return self.problem.files[action.file].keep
         return action.kind == "task"
 
-
-def _ends_of(action: Action) -> dict[str, str | None]:
-    """Return file, source and destination of a transfer or a save."""
-    if action.kind == "save":
-        return {"file": action.name, "source": action.node, "destination": None}
-    return {
-        "file": action.name,
-        "source": action.source,
-        "destination": action.node,
-    }
+    def _way(self, action: Action) -> dict[str, str | None]:
+        """Return file, source and destination of a transfer or a save."""
+        node = self.problem.nodes[action.node].id
+        source = None
+        if action.source >= 0:
+            source = self.problem.nodes[action.source].id
+        file = self.problem.files[action.file].id
+        if action.kind == "save":
+            return {"file": file, "source": node, "destination": None}
+        return {"file": file, "source": source, "destination": node}
