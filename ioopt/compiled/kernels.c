@@ -1,4 +1,4 @@
-/* text 7033ce41e798695f52b1bc6734fea21b05acfc04327f2151726aa086e6691ec2 */
+/* text 8384b036eedf4c6613ae85e4b7a4adb0c065996b588f0597e496b77d28b006b9 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -407,12 +407,15 @@ typedef struct {
   int32_t first_output;
   int32_t end_output;
   int32_t cores;
+  int32_t turn;
 } replication_world_Entry;
 
 typedef struct {
   double at;
+  int64_t moves;
   int32_t file;
   int32_t node;
+  int32_t begun;
 } replication_world_Eviction;
 
 typedef struct {
@@ -518,6 +521,7 @@ typedef struct {
   int64_t passed;
   int64_t changed;
   int64_t begun;
+  int64_t starts;
 } replication_world_Run;
 
 typedef struct {
@@ -526,6 +530,7 @@ typedef struct {
   int32_t file;
   int32_t source;
   int32_t destination;
+  int32_t begun;
 } replication_world_Transfer;
 
 typedef struct {
@@ -6612,6 +6617,8 @@ static inline void replication_disk_evict(replication_world_World * w, int64_t i
     eviction->file = FIT32(f);
     eviction->node = FIT32(i);
     eviction->at = now;
+    eviction->moves = run->transfers;
+    eviction->begun = FIT32(run->starts);
   }
   run->evictions = (n + 1LL);
 }
@@ -7319,6 +7326,7 @@ static inline void replication_kernel_reset_numbers(replication_world_World * w)
   run->passed = 0LL;
   run->changed = 0LL;
   run->begun = 0LL;
+  run->starts = 0LL;
 }
 
 static inline int64_t replication_kernel_start_task(replication_world_World * w, int64_t i, double now) {
@@ -7374,6 +7382,8 @@ static inline int64_t replication_kernel_start_task(replication_world_World * w,
   }
   if (w->logging) {
     entry->start = now;
+    entry->turn = FIT32(w->run->starts);
+    w->run->starts = (w->run->starts + 1LL);
   }
   return 1;
 }
@@ -7787,6 +7797,7 @@ static inline void replication_moves_set_off(replication_world_World * w, int64_
     transfer->source = FIT32(source);
     transfer->destination = FIT32(target);
     transfer->start = now;
+    transfer->begun = FIT32(run->starts);
   }
   flow->row = n;
   run->transfers = (n + 1LL);
@@ -8873,4 +8884,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "7033ce41e798695f52b1bc6734fea21b05acfc04327f2151726aa086e6691ec2"; }
+EXPORTED const char *text_digest(void) { return "8384b036eedf4c6613ae85e4b7a4adb0c065996b588f0597e496b77d28b006b9"; }

@@ -439,6 +439,10 @@ next waiting task, or only the bytes that are missing.
 """
 MovesAre = Literal["advice", "plan"]
 """Meaning of the transfers in a plan for its replay (timeline rule 7)."""
+MovesGiven = Literal["advice", "schedule"]
+"""What an answer says of transfers: nothing that a replay must follow, or the whole
+order of a replay (timeline rule 12).
+"""
 
 
 class BatchOptions(ReplayOptions):
@@ -477,6 +481,20 @@ class Round(base.Record):
 
 EvictionPolicy = Literal["farthest-next-use", "popularity", "lru"]
 MovesModel = Literal["static", "printed", "replay"]
+MoveRow = tuple[base.Name | None, base.Name, base.Name | None]
+"""A transfer of a bound plan: receiving node, file, source (None: remote storage).
+
+A save has the node None: the file goes from the source to the remote storage.
+"""
+EvictionRow = tuple[base.Name, base.Name, base.Count | base.Name | None]
+"""An eviction of a bound plan: node, file, and what needed the room.
+
+That is the number of a row of ``moves`` (from 0), the id of a task, or None.
+"""
+
+
+LEFT_TO_RULES = ("remote", "copies", "rounds", "barriers", "carry_out", "dispatches")
+"""Fields of a plan that a bound plan does not have."""
 
 
 class ReplicationPlan(ReplayOptions):
@@ -502,6 +520,13 @@ class ReplicationPlan(ReplayOptions):
     None means ``replay`` for a plan with an order only, and otherwise ``static``. A
     plan in rounds states its transfers in the rounds.
 
+    If ``moves`` is a list of rows instead, the plan is *bound* (timeline rule 12): the
+    rows are all transfers and saves, those of each node in order. ``moves_after`` has
+    one number for each row: of the entries in the queue of its node (of the saving
+    node, for a save) that must have started before. ``evictions`` are those of each
+    node in order. A bound plan decides nothing while it runs, so it has no rounds, no
+    dispatches, and no ``remote`` or ``copies``.
+
     ``dispatches`` has (seconds, round, task, node) for each decision of a policy during
     the run, with or without ``prefetch``; ``order`` follows from them. Files leave out
     a round of 0.
@@ -513,6 +538,8 @@ class ReplicationPlan(ReplayOptions):
             "rounds",
             "barriers",
             "moves",
+            "moves_after",
+            "evictions",
             "carry_out",
             "room",
             "dispatches",
@@ -527,11 +554,48 @@ class ReplicationPlan(ReplayOptions):
     eviction: EvictionPolicy = "farthest-next-use"
     rounds: tuple[Round, ...] | None = None
     barriers: bool = False
-    moves: MovesModel | None = None
+    moves: MovesModel | tuple[MoveRow, ...] | None = None
+    moves_after: tuple[base.Count, ...] | None = None
+    evictions: tuple[EvictionRow, ...] = ()
     carry_out: bool = False
     room: Room = "missing"
     dispatches: tuple[DispatchRow, ...] | None = None
     prefetch: bool = False
+
+    @model_validator(mode="after")
+    def _bound_alone(self) -> Self:
+        """Refuse rows of a bound plan without its moves, and moves that are bound and
+        left to rules at once.
+        """
+        if not isinstance(self.moves, tuple):
+            for name in ("moves_after", "evictions"):
+                if getattr(self, name):
+                    raise ValueError(f"{name}: only for a plan whose moves are a list")
+            return self
+        for name in LEFT_TO_RULES:
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}: a plan whose moves are a list has no {name}; leave it out"
+                )
+        after = self.moves_after
+        if after is not None and len(after) != len(self.moves):
+            raise ValueError(
+                f"moves_after: {len(after)} numbers for {len(self.moves)} moves"
+            )
+        return self
+
+    @property
+    def bound_moves(self) -> tuple[MoveRow, ...] | None:
+        """Return the transfers of a bound plan in order; None for any other plan."""
+        return self.moves if isinstance(self.moves, tuple) else None
+
+    @property
+    def moves_model(self) -> MovesModel | None:
+        """Return the name of the rules of ``remote`` and ``copies``.
+
+        A bound plan has neither, so its schedule is checked, as with ``replay``.
+        """
+        return "replay" if isinstance(self.moves, tuple) else self.moves
 
     def moves_by_round(self) -> list[tuple[Fetches, Copies]]:
         """Return (``remote``, ``copies``) of each round; one pair for a plan without

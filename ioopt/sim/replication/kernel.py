@@ -80,6 +80,8 @@ def start_task(w: World, i: int, now: float) -> bool:
         cells[first + w.outputs[x]].has = 2
     if w.logging:
         entry.start = now
+        entry.turn = w.run.starts
+        w.run.starts += 1
     return True
 
 
@@ -220,6 +222,7 @@ def reset_numbers(w: World) -> None:
     run.passed = 0
     run.changed = 0
     run.begun = 0
+    run.starts = 0
 
 
 def count_readers(w: World, i: int) -> None:

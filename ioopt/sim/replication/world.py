@@ -95,7 +95,7 @@ class Entry:
     Its inputs are the reads ``first_input`` to ``end_input - 1``; it writes the files
     ``outputs[first_output:end_output]``, ``out_bytes`` in all. ``compute``: seconds at
     speed 1. ``release``: time of arrival. ``start`` and ``end``: times of the replay,
-    if it is logged.
+    if it is logged. ``turn``: number of entries that started before it.
     """
 
     compute: float
@@ -108,6 +108,7 @@ class Entry:
     first_output: Int32
     end_output: Int32
     cores: Int32
+    turn: Int32
 
 
 @dataclass(slots=True)
@@ -236,22 +237,27 @@ class Victim:
 
 @dataclass(slots=True)
 class Transfer:
-    """A transfer in the log."""
+    """A transfer in the log. ``begun``: number of entries that started before it."""
 
     start: float
     end: float
     file: Int32
     source: Int32
     destination: Int32
+    begun: Int32
 
 
 @dataclass(slots=True)
 class Eviction:
-    """An eviction in the log."""
+    """An eviction in the log. ``begun`` and ``moves``: numbers of entries and of
+    transfers that started before it.
+    """
 
     at: float
+    moves: int
     file: Int32
     node: Int32
+    begun: Int32
 
 
 @dataclass(slots=True)
@@ -267,9 +273,10 @@ class Run:
     1 plus the number of the node whose growing queue must grow first, or 0. ``owed``:
     bytes that must still leave or reach the remote storage and have not begun to.
 
-    The others count transfers, evictions, fetches from the remote storage
-    (``fetches``), fetches of products (``refetched``), saves, and saves that make room
-    (``spills``), and bytes of fetches, copies and saves.
+    The others count entries that have started, if the replay is logged (``starts``),
+    transfers, evictions, fetches from the remote storage (``fetches``), fetches of
+    products (``refetched``), saves, and saves that make room (``spills``), and bytes of
+    fetches, copies and saves.
     """
 
     now: float
@@ -294,6 +301,7 @@ class Run:
     passed: int
     changed: int
     begun: int
+    starts: int
 
 
 @dataclass(slots=True)
