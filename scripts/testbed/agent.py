@@ -137,9 +137,7 @@ class Agent:
         """Return *connection*, with its algorithm of congestion control set."""
         if self.congestion:
             algorithm = self.congestion.encode()
-            connection.setsockopt(
-                socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm
-            )
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(CLOSE_SECONDS)
         return connection

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.frame import show
+
 from testbed.cluster import STORAGE, Cluster
 from testbed.network import Network, missing
 from testbed.scale import RATES
@@ -55,7 +56,9 @@ TRIALS = (
     *(Trial("one copy", "interface", t, (COPY,)) for t in (0.05, 0.5, 3.0)),
     Trial("two copies from one node", "interface", 2.0, (COPY, Transfer("n0", "n2"))),
     Trial("copies both ways", "interface", 2.0, (COPY, Transfer("n1", "n0"))),
-    Trial("a save and a fetch", "link", 2.0, (Transfer("n0", STORAGE), *_fetches(2)[1:])),
+    Trial(
+        "a save and a fetch", "link", 2.0, (Transfer("n0", STORAGE), *_fetches(2)[1:])
+    ),
 )
 QUICK = 6
 """Number of the trials that a quick run makes."""

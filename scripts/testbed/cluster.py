@@ -84,9 +84,7 @@ class Cluster:
         if not first:
             raise CarryingFault(f"the agent of {_called(name)} did not start")
         self._addresses[name] = host, json.loads(first)["port"]
-        threading.Thread(
-            target=self._listen, args=(name, process), daemon=True
-        ).start()
+        threading.Thread(target=self._listen, args=(name, process), daemon=True).start()
         return process.pid
 
     def _listen(self, name: str | None, process: subprocess.Popen[str]) -> None:

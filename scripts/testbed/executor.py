@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from ioopt.problems.base import Json
-from ioopt.problems.replication import ReplicationProblem
-from ioopt.sim.replication.live import Action
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.sim.replication.bound import Action, BoundRun, graph_of
+from ioopt.sim.replication.live import LiveRun
 from testbed.cluster import STORAGE, Answer, CarryingFault, Cluster
 
 SILENT_SECONDS = 300.0
@@ -22,12 +23,9 @@ SILENT_SECONDS = 300.0
 
 
 class Run(Protocol):
-    """What decides: it says which actions start, and is told what happens.
-
-    Actions are numbered; their nodes, tasks and files are indices in the problem.
+    """What decides: it says which actions start, by their numbers, and is told what
+    happens.
     """
-
-    actions: Sequence[Action]
 
     def is_over(self) -> bool:
         """Return whether every action has ended."""
@@ -79,14 +77,27 @@ def move_of(row: Json) -> tuple[str, str, str]:
     return row["file"], row["source"] or "", row["destination"] or ""
 
 
-def carry_out(problem: ReplicationProblem, run: Run, cluster: Cluster) -> Record:
-    """Carry *run* out on the agents of *cluster*, which are the nodes of *problem* and
+def carry_out(
+    problem: ReplicationProblem, plan: ReplicationPlan, cluster: Cluster
+) -> Record:
+    """Carry *plan* out on the agents of *cluster*, which are the nodes of *problem* and
     the storage; return what happened.
 
-    Raises CarryingFault if an agent reports a fault, or if nothing goes on.
+    A bound plan is followed; in any other plan the timeline rules decide while it
+    runs. Raises CarryingFault if an agent reports a fault, or if nothing goes on, and
+    SimulationError for a plan that cannot be carried out.
     """
+    run: Run
+    actions: Sequence[Action]
+    if plan.bound_moves is not None:
+        graph = graph_of(problem, plan)
+        run = BoundRun(graph)
+        actions = graph.actions
+    else:
+        run = live = LiveRun(problem, plan)
+        actions = live.actions
     lay_out(problem, cluster)
-    return _Carrying(problem, run, cluster).to_the_end()
+    return _Carrying(problem, run, actions, cluster).to_the_end()
 
 
 def lay_out(problem: ReplicationProblem, cluster: Cluster) -> None:
@@ -106,12 +117,17 @@ class _Carrying:
     """The orders that are under way, keyed by the ids of the orders, and the record."""
 
     def __init__(
-        self, problem: ReplicationProblem, run: Run, cluster: Cluster
+        self,
+        problem: ReplicationProblem,
+        run: Run,
+        actions: Sequence[Action],
+        cluster: Cluster,
     ) -> None:
         self.problem = problem
         self.run = run
+        self.actions = actions
         self.cluster = cluster
-        self.record = Record()
+        self.record = Record(peaks={node.id: 0 for node in problem.nodes})
         self.under_way: dict[int, int] = {}
         self.begin = time.monotonic()
 
@@ -141,7 +157,7 @@ class _Carrying:
 
         An agent evicts before it reads its next order, so an eviction ends at once.
         """
-        action = self.run.actions[number]
+        action = self.actions[number]
         if action.kind == "copy entry":
             self._ends(number)
             return
@@ -205,11 +221,11 @@ class _Carrying:
     def _take(self, answer: Answer) -> None:
         """Record that an order is done, and tell the run."""
         number = self.under_way.pop(answer.id)
-        action = self.run.actions[number]
+        action = self.actions[number]
         node = self.problem.nodes[action.node].id
         start = answer.start - self.begin
         end = answer.end - self.begin
-        self.record.peaks[node] = max(self.record.peaks.get(node, 0), answer.peak)
+        self.record.peaks[node] = max(self.record.peaks[node], answer.peak)
         schedule = self.record.schedule
         if action.kind == "eviction":
             file = self.problem.files[action.file].id

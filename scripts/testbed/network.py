@@ -105,9 +105,7 @@ class Network:
             *("ip", "link", "add", f"port{number}", "type", "veth"),
             *("peer", "name", "eth0", "netns", str(agent)),
         )
-        self._in_switch(
-            "ip", "link", "set", f"port{number}", "master", "br0", "up"
-        )
+        self._in_switch("ip", "link", "set", f"port{number}", "master", "br0", "up")
         run_inside(agent, "ip", "link", "set", "lo", "up")
         run_inside(agent, "ip", "address", "add", f"{host}/16", "dev", "eth0")
         run_inside(agent, "ip", "link", "set", "eth0", "up")

@@ -7,39 +7,26 @@ and is told what starts then.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from math import inf
-from typing import Literal
 
 from ioopt.compiled.library import maker
 from ioopt.errors import UsageError
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication import kernel
+from ioopt.sim.replication.bound import Action
 from ioopt.sim.replication.build import build_world
 from ioopt.sim.replication.simulate import Entries
-
-ActionKind = Literal["task", "copy entry", "transfer", "save", "eviction"]
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """TO BE REPLACED by that of bound.py."""
-
-    kind: ActionKind
-    node: int
-    task: int = -1
-    file: int = -1
-    source: int = -1
 
 
 class LiveRun:
     """A run that decides again by the timeline rules whenever something ends.
 
-    It is followed as a run of a bound plan is: start what is :meth:`ready`, and tell
-    what has :meth:`ended`. But its ``actions`` grow with the decisions. Copy entries
-    end by themselves and are no actions. Raises UsageError for a plan that was decided
-    while tasks ran, and SimulationError for invalid queues.
+    It is followed as a run of a bound plan is (:class:`~.bound.BoundRun`): start what
+    is :meth:`ready`, and tell what has :meth:`ended`. But its ``actions`` grow with the
+    decisions, and they do not say what they wait for. Copy entries end by themselves
+    and are no actions. Raises UsageError for a plan that leaves nothing to decide, and
+    SimulationError for invalid queues.
     """
 
     def __init__(self, problem: ReplicationProblem, plan: ReplicationPlan) -> None:
@@ -48,6 +35,8 @@ class LiveRun:
                 "the plan was decided while tasks ran: its dispatches hold for its own "
                 "times"
             )
+        if plan.bound_moves is not None:
+            raise UsageError("the plan is bound: follow the graph of its moves")
         if problem.is_workflow:
             problem.require_room()
         self.actions: list[Action] = []
@@ -67,8 +56,8 @@ class LiveRun:
 
     def is_over(self) -> bool:
         """Return whether all tasks and saves have ended."""
-        total = self._world.num_entries
-        return kernel.over(self._world, total) == kernel.FINISHED
+        # Whether the log of transfers is full does not matter: it is not read.
+        return kernel.over(self._world, self._world.num_entries) != kernel.PAUSED
 
     def next_release(self, seconds: float) -> float | None:
         """Return the time after *seconds* at which the next task arrives; None if all
