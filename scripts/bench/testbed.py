@@ -21,7 +21,7 @@ from functools import partial
 from typing import Literal
 
 from testbed.cluster import CarryingFault, Cluster
-from testbed.executor import Record, carry_out, move_of
+from testbed.executor import Record, carry_out, move_of, require_space
 from testbed.network import Network, add_all, missing
 from testbed.scale import reason_against, scaled
 
@@ -32,9 +32,11 @@ from ioopt.formats.cluster import Machine
 from ioopt.formats.nextflow.trace import read_nextflow_trace
 from ioopt.generate.replication.generate import generate
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.protocols import Simulation
 from ioopt.result import Result
 from ioopt.sim.replication.bind import bind
 from ioopt.sim.replication.noisy import noisy_makespans, spread_of
+from ioopt.sim.replication.simulate import simulate
 
 Mode = Literal["schedule", "live"]
 HEADS = (
@@ -51,8 +53,6 @@ SEARCH_SECONDS = 10.0
 """Time limit of each search."""
 DRAWS = 40
 """Number of noisy replays of a plan."""
-FREE_BYTES = 2 << 30
-"""Room for files in the temporary folder."""
 PRIORITY = -10
 """The priority of agents and of the executor; 0 is usual, -20 the highest."""
 SMOKE_ERROR = 0.05
@@ -92,16 +92,18 @@ CASES = (
 
 @dataclass(frozen=True)
 class Carried:
-    """A plan that was carried out: what its result says, and what happened."""
+    """A plan that was carried out: what its exact replay says, and what happened."""
 
-    result: Result
+    solver: str
     mode: Mode
+    plan: ReplicationPlan
+    replay: Simulation
     record: Record
 
     @property
     def planned(self) -> float:
         """Return the makespan, in seconds, that the plan promises."""
-        return float(self.result.metrics["makespan_seconds"])
+        return float(self.replay.metrics["makespan_seconds"])
 
     @property
     def error(self) -> float:
@@ -112,31 +114,28 @@ class Carried:
         """Return how many of the transfers and saves that were made are not in the
         planned schedule.
         """
-        schedule = self.result.schedule or {}
-        planned = Counter(move_of(row) for row in schedule["transfers"])
+        rows = self.replay.schedule["transfers"]
+        planned = Counter(move_of(row) for row in rows)
         made = Counter(self.record.moves())
         return sum((made - planned).values())
 
 
 def carried_out(problem: ReplicationProblem, result: Result, mode: Mode) -> Carried:
     """Carry the plan of *result* out on an emulated network; return what happened."""
-    plan = plan_of(problem, result, mode)
+    plan = ReplicationPlan.model_validate(result.plan)
+    if mode == "schedule":
+        plan = bind(problem, plan)
+    replay = simulate(problem, plan)
     with (
         hurrying(),
         tempfile.TemporaryDirectory(prefix="ioopt-testbed-") as folder,
         Network() as network,
         Cluster(folder, "cubic") as cluster,
     ):
+        require_space(problem, folder)
         add_all(network, cluster, problem)
-        return Carried(result, mode, carry_out(problem, plan, cluster))
-
-
-def plan_of(problem: ReplicationProblem, result: Result, mode: Mode) -> ReplicationPlan:
-    """Return the plan of *result*, bound if the mode is ``schedule``."""
-    plan = ReplicationPlan.model_validate(result.plan)
-    if mode == "schedule":
-        plan = bind(problem, plan)
-    return plan
+        record = carry_out(problem, plan, cluster)
+    return Carried(result.solver, mode, plan, replay, record)
 
 
 @contextmanager
@@ -207,11 +206,10 @@ def solved(problem: ReplicationProblem, solver: str) -> Result:
 
 def row_of(problem: ReplicationProblem, carried: Carried) -> tuple[object, ...]:
     """Return the row of a run, with the columns of HEADS."""
-    plan = plan_of(problem, carried.result, carried.mode)
-    noisy = spread_of(noisy_makespans(problem, plan, NOISE, DRAWS))
+    noisy = spread_of(noisy_makespans(problem, carried.plan, NOISE, DRAWS))
     row = (
         problem.name,
-        carried.result.solver,
+        carried.solver,
         carried.mode,
         f"{carried.planned:.2f}",
         f"{noisy['p95']:.2f}",

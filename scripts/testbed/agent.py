@@ -14,9 +14,9 @@ and with the monotonic times at which the work started and ended, or with a ``fa
 - ``run``: read the ``inputs``, compute for ``seconds``, and write the ``outputs``.
 - ``evict``: remove a file.
 
-The bytes of a file follow from its name, and the receiver compares every byte. The
-agent ends when its standard input ends, so it never outlives the program that gives
-the orders.
+The bytes of a file follow from its name, and the receiver compares every byte. When
+standard input ends, the agent removes its folder and ends, so it never outlives the
+program that gives the orders.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import socket
 import sys
 import threading
@@ -259,6 +260,7 @@ def main() -> None:
             agent.obey(order)
         else:
             threading.Thread(target=agent.obey, args=(order,), daemon=True).start()
+    shutil.rmtree(agent.store.folder, ignore_errors=True)
     # Transfers that still run must not keep the process alive.
     os._exit(0)
 

@@ -7,6 +7,7 @@ or of the timeline rules, which decide again whenever something ends
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -98,6 +99,19 @@ def carry_out(
         actions = live.actions
     lay_out(problem, cluster)
     return _Carrying(problem, run, actions, cluster).to_the_end()
+
+
+def require_space(problem: ReplicationProblem, folder: str) -> None:
+    """Raise CarryingFault if the file system of *folder* has too little room for the
+    files of *problem*, on the storage and on every node.
+    """
+    everything = sum(file.bytes for file in problem.files)
+    wanted = everything * (1 + len(problem.nodes))
+    free = shutil.disk_usage(folder).free
+    if free < wanted:
+        raise CarryingFault(
+            f"{folder} has {free} bytes free, and up to {wanted} are needed; set TMPDIR"
+        )
 
 
 def lay_out(problem: ReplicationProblem, cluster: Cluster) -> None:

@@ -25,6 +25,7 @@ from ioopt.sim.replication.build import (
     maker_for,
     require_actual,
 )
+from ioopt.sim.replication.follow import Follower
 from ioopt.sim.replication.simulate import Entries, stuck
 
 
@@ -60,6 +61,9 @@ def noisy_makespans(
             "the plan was decided while tasks ran: its dispatches hold for its own "
             "times; name its dispatcher by --solver"
         )
+    if plan.bound_moves is not None:
+        bound = Follower(problem, plan, link, actual, noise)
+        return [bound.run(draw) for draw in range(1, draws + 1)]
     require_actual(problem, actual)
     make = maker_for(problem, engine)
     parsed = Entries.of(problem, plan)

@@ -229,8 +229,8 @@ def test_an_agent_refuses_what_its_disk_or_its_files_do_not_allow(cluster):
         cluster.do("n0", "run", seconds=0.0, inputs=[("f", 59)], outputs=[])
     cluster.do("n0", "evict", file="f")
     assert cluster.do("n0", "make", file="g", bytes=100).peak == 100
+    cluster.do(STORAGE, "make", file="g", bytes=100)
     with pytest.raises(CarryingFault, match="'g' did not arrive whole"):
-        cluster.do(STORAGE, "make", file="g", bytes=100)
         cluster.do("n0", "put", file="g", bytes=100, peer=STORAGE)
 
 
@@ -245,11 +245,12 @@ import os, signal, sys
 from testbed.cluster import Cluster
 cluster = Cluster(sys.argv[1])
 cluster.add("n0")
+cluster.do("n0", "make", file="f", bytes=5)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_agents_end_with_a_killed_executor(tmp_path):
+def test_agents_end_with_a_killed_executor_and_leave_nothing(tmp_path):
     """Standard error, which the agent inherits, ends only with the agent."""
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path)],
@@ -257,6 +258,7 @@ def test_agents_end_with_a_killed_executor(tmp_path):
         capture_output=True,
     )
     assert killed.returncode == -signal.SIGKILL and killed.stderr == b""
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_command_runs_in_the_namespace_of_the_machine():
