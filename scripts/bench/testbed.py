@@ -14,10 +14,11 @@ import os
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from statistics import mean
 from typing import Literal
 
 from testbed.cluster import CarryingFault, Cluster
@@ -37,6 +38,7 @@ from ioopt.result import Result
 from ioopt.sim.replication.bind import bind
 from ioopt.sim.replication.noisy import noisy_makespans, spread_of
 from ioopt.sim.replication.simulate import simulate
+from ioopt.units import counted
 
 Mode = Literal["schedule", "live"]
 HEADS = (
@@ -44,10 +46,10 @@ HEADS = (
     "solver",
     "mode",
     "planned s",
-    "95 % of noisy runs",
+    "95 % within",
     "measured s",
     "error",
-    "moves otherwise",
+    "other moves",
 )
 SEARCH_SECONDS = 10.0
 """Time limit of each search."""
@@ -73,11 +75,13 @@ def _recorded() -> ReplicationProblem:
     samples = ROOT / "docs" / "samples"
     machine = Machine(nodes=3, cores=8, disk="4GB")
     dag = str(samples / "dag.dot")
-    return read_nextflow_trace(str(samples / "trace.txt"), dag, machine)
+    problem = read_nextflow_trace(str(samples / "trace.txt"), dag, machine)
+    return problem.model_copy(update={"name": "rna"})
 
 
 GROUPS = {"groups": 6, "nodes": 3, "disk_share": 1.5}
-SMOKE = Case(partial(ioopt.load, "eight-tasks"), 1 / 8, "heft")
+SMOKE = Case(partial(ioopt.load, "two-pairs"), 0.55, "minmin")
+"""A plan with fetches, copies and evictions that unequal shares hardly move (.5 %)."""
 CASES = (
     Case(partial(ioopt.load, "cycle3"), 2.0, "minmin"),
     Case(partial(ioopt.load, "eight-tasks"), 0.3, "heft"),
@@ -159,8 +163,26 @@ def main(quick: bool) -> None:
     """
     if skipped():
         return
-    cases = CASES[:2] if quick else CASES
-    show("Planned and carried out", HEADS, rows_of(cases))
+    rows = []
+    errors: dict[Mode, list[float]] = {"schedule": [], "live": []}
+    for case in CASES[:2] if quick else CASES:
+        problem = case_problem(case)
+        for carried in runs_of(problem, case):
+            errors[carried.mode].append(carried.error)
+            rows.append(row_of(problem, carried))
+            print(", ".join(rows[-1]), file=sys.stderr, flush=True)
+    show("Planned and carried out", HEADS, rows)
+    for mode, found in errors.items():
+        sizes = [abs(error) for error in found]
+        print(
+            f"{mode}: {counted(len(found), 'run')}, off by {percent(mean(sizes))} on "
+            f"average, {percent(max(sizes))} at most"
+        )
+
+
+def percent(share: float) -> str:
+    """Return *share* as text."""
+    return f"{100 * share:.1f} %"
 
 
 def skipped() -> bool:
@@ -173,21 +195,14 @@ def skipped() -> bool:
     return lacking is not None
 
 
-def rows_of(cases: Iterable[Case]) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of the table, and tell of each run on standard error."""
-    for case in cases:
-        problem = case_problem(case)
-        for solver in ("auto", case.simple):
-            result = solved(problem, solver)
-            for mode in modes_of(solver):
-                yield row_of(problem, carried_out(problem, result, mode))
-
-
-def modes_of(solver: str) -> tuple[Mode, ...]:
-    """Return how plans of *solver* are carried out; both ways show for ``auto`` what
-    deciding again costs.
+def runs_of(problem: ReplicationProblem, case: Case) -> Iterator[Carried]:
+    """Yield the runs of a case: ``auto`` in both ways, which shows what deciding again
+    costs, and the simple solver, which decides again.
     """
-    return ("schedule", "live") if solver == "auto" else ("live",)
+    searched = solved(problem, "auto")
+    yield carried_out(problem, searched, "schedule")
+    yield carried_out(problem, searched, "live")
+    yield carried_out(problem, solved(problem, case.simple), "live")
 
 
 def case_problem(case: Case) -> ReplicationProblem:
@@ -204,10 +219,10 @@ def solved(problem: ReplicationProblem, solver: str) -> Result:
     return ioopt.solve(problem, solver, time_limit=SEARCH_SECONDS)
 
 
-def row_of(problem: ReplicationProblem, carried: Carried) -> tuple[object, ...]:
+def row_of(problem: ReplicationProblem, carried: Carried) -> tuple[str, ...]:
     """Return the row of a run, with the columns of HEADS."""
     noisy = spread_of(noisy_makespans(problem, carried.plan, NOISE, DRAWS))
-    row = (
+    return (
         problem.name,
         carried.solver,
         carried.mode,
@@ -217,8 +232,6 @@ def row_of(problem: ReplicationProblem, carried: Carried) -> tuple[object, ...]:
         f"{100 * carried.error:+.1f} %",
         str(carried.moves_otherwise()),
     )
-    print(", ".join(row), file=sys.stderr, flush=True)
-    return row
 
 
 def smoke() -> None:
@@ -230,7 +243,7 @@ def smoke() -> None:
     if skipped():
         return
     problem = case_problem(SMOKE)
-    result = solved(problem, "auto")
+    result = solved(problem, SMOKE.simple)
     for attempt in ("first", "second"):
         try:
             carried = carried_out(problem, result, "schedule")

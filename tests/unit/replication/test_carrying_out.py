@@ -18,12 +18,14 @@ from testbed.scale import RATES, reason_against, scaled
 
 import ioopt
 from ioopt.errors import UsageError
+from ioopt.formats.native import read_json
+from ioopt.pictures import result_to_draw
 from ioopt.problems.replication import ReplicationPlan
 from ioopt.sim.replication.bind import bind
 from ioopt.sim.replication.bound import graph_of
 from ioopt.sim.replication.live import LiveRun
 
-SCRIPTS = Path(network.__file__).parents[1]
+ROOT = Path(network.__file__).parents[2]
 
 
 def small(name):
@@ -254,7 +256,7 @@ def test_agents_end_with_a_killed_executor_and_leave_nothing(tmp_path):
     """Standard error, which the agent inherits, ends only with the agent."""
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
         capture_output=True,
     )
     assert killed.returncode == -signal.SIGKILL and killed.stderr == b""
@@ -289,3 +291,25 @@ def test_what_the_network_cannot_carry_is_told():
     assert reason_against(problem) is None
     private = problem.network.model_copy(update={"remote_link": "per-node"})
     assert "private" in reason_against(problem.model_copy(update={"network": private}))
+
+
+def test_the_stored_run_is_the_one_that_the_readme_tells_of():
+    planned, measured = (
+        result_to_draw(read_json(ROOT / "docs" / "samples" / name), name)
+        for name in ("planned.json", "measured.json")
+    )
+    assert planned.plan == measured.plan
+    plan = ReplicationPlan.model_validate(planned.plan)
+    assert plan.bound_moves and plan.evictions and len(plan.assign) <= 12
+    times = [r.metrics["makespan_seconds"] for r in (planned, measured)]
+    told = "{:.4g} s planned, {:.4g} s measured".format(*times)
+    assert told in (ROOT / "README.md").read_text()
+    for result in (planned, measured):
+        runs = result.schedule["tasks"]
+        assert {run["id"]: run["node"] for run in runs} == plan.assign
+        moves = {
+            (m["destination"], m["file"], m["source"])
+            for m in result.schedule["transfers"]
+        }
+        assert moves == set(plan.bound_moves)
+    assert "by python scripts/tools/carried_out.py, on" in measured.notes[1]
