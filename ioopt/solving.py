@@ -386,7 +386,7 @@ def _start(kind: Kind, problem: Problem, given: object) -> tuple[object, list[st
     broken = check_plan(kind, problem, start, None).violations
     if broken:
         return None, [f"the warm start is left out: {broken[0]}"]
-    return start, []
+    return kind.start(start), []
 
 
 def _run(
@@ -508,7 +508,12 @@ def _result(
     notes: list[str],
     wanted: _Wanted,
 ) -> Result:
+    found = outcome
+    if wanted.replay:
+        outcome = kind.as_asked(problem, request, found)
     values = _of_run(kind, spec, problem, request, outcome)
+    if outcome is not found:
+        values["trace"] = ()  # the trace is of plans as the solver found them
     claim = Claim(
         kind.metric(outcome.objective_name or kind.objective.name), outcome.bound
     )

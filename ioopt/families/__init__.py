@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from ioopt.measure import Measurement
     from ioopt.options import Deadline
     from ioopt.problems.base import Json, Problem
-    from ioopt.protocols import CheckReport, Outcome, Schedule, Simulation
+    from ioopt.protocols import (
+        CheckReport,
+        Outcome,
+        Schedule,
+        Simulation,
+        SolveRequest,
+    )
     from ioopt.result import Result
 
 T = TypeVar("T")
@@ -326,6 +332,18 @@ class Kind(Format):
         raise UsageError(
             f"{self.kind} has no simulator: it is one decision, not a schedule"
         )
+
+    def start(self, plan: Any) -> Any:
+        """Return *plan* in the form in which solvers can begin from it."""
+        return plan
+
+    def as_asked(
+        self, problem: Any, request: SolveRequest, outcome: Outcome
+    ) -> Outcome:
+        """Return a solver's *outcome* in the form for which the settings ask that all
+        solvers of the kind share; unchanged if they ask for none.
+        """
+        return outcome
 
     def bound(self, problem: Any, deadline: Deadline | None = None) -> float | None:
         """Return a quick, proven bound of the objective, for solvers that prove none;

@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from ioopt.problems.base import Json
     from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
     from ioopt.problems.schedules import ReplicationSchedule
-    from ioopt.protocols import CheckReport, Schedule, Simulation
+    from ioopt.protocols import (
+        CheckReport,
+        Outcome,
+        Schedule,
+        Simulation,
+        SolveRequest,
+    )
     from ioopt.result import Result
 
 _RENAMED = {"lpt": "auto"}
@@ -124,9 +130,25 @@ class Replication(Kind):
     def simulate(
         self, problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
     ) -> Simulation:
+        if plan.bound_moves is not None:
+            from ioopt.sim.replication.follow import follow
+
+            return follow(problem, plan, **options)
         from ioopt.sim.replication.simulate import simulate
 
         return simulate(problem, plan, **options)
+
+    def start(self, plan: ReplicationPlan) -> ReplicationPlan:
+        return plan.by_rules()
+
+    def as_asked(
+        self, problem: ReplicationProblem, request: SolveRequest, outcome: Outcome
+    ) -> Outcome:
+        if getattr(request.settings, "moves", None) != "schedule":
+            return outcome
+        from ioopt.sim.replication.bind import bound_outcome
+
+        return bound_outcome(problem, outcome, request.deadline)
 
     def bound(
         self, problem: ReplicationProblem, deadline: Deadline | None = None
@@ -193,6 +215,13 @@ def _auto() -> Solve:
     from ioopt.solvers.replication.auto import solve
 
     return solve
+
+
+@Loader
+def _auto_settings() -> type[BaseModel]:
+    from ioopt.solvers.replication.auto import Settings
+
+    return Settings
 
 
 @Loader
@@ -417,6 +446,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "the link-aware search",
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
+        settings=_auto_settings,
     ),
     _solver(
         "ip",

@@ -437,12 +437,12 @@ Room = Literal["largest", "mean", "next", "missing"]
 """Space that a node makes free before a task: enough for the largest, the mean or the
 next waiting task, or only the bytes that are missing.
 """
-MovesAre = Literal["advice", "plan"]
-"""Meaning of the transfers in a plan for its replay (timeline rule 7)."""
-MovesGiven = Literal["advice", "schedule"]
-"""What an answer says of transfers: nothing that a replay must follow, or the whole
-order of a replay (timeline rule 12).
+MovesAre = Literal["advice", "plan", "schedule"]
+"""What the transfers of an answer are: advice for a replay, transfers that it carries
+out (timeline rule 7), or the whole order of an exact replay (timeline rule 12).
 """
+MovesGiven = Literal["advice", "schedule"]
+"""``MovesAre`` for solvers whose transfers cannot be carried out by rule 7."""
 
 
 class BatchOptions(ReplayOptions):
@@ -457,7 +457,9 @@ class BatchOptions(ReplayOptions):
         """Return the options in *names*, under the names that they have in a plan."""
         chosen = {name: getattr(self, name) for name in names}
         moves = chosen.pop("moves", None)
-        return chosen if moves is None else {**chosen, "carry_out": moves == "plan"}
+        if moves in (None, "schedule"):
+            return chosen  # a plan is bound to its replay, however that treats moves
+        return {**chosen, "carry_out": moves == "plan"}
 
 
 Fetches = tuple[tuple[base.Name, base.Name], ...]
@@ -596,6 +598,15 @@ class ReplicationPlan(ReplayOptions):
         A bound plan has neither, so its schedule is checked, as with ``replay``.
         """
         return "replay" if isinstance(self.moves, tuple) else self.moves
+
+    def by_rules(self) -> Self:
+        """Return the queues of a bound plan, whose transfers the rules of a replay
+        decide; any other plan unchanged.
+        """
+        if self.bound_moves is None:
+            return self
+        left = {"moves": "replay", "moves_after": None, "evictions": ()}
+        return self.model_copy(update=left)
 
     def moves_by_round(self) -> list[tuple[Fetches, Copies]]:
         """Return (``remote``, ``copies``) of each round; one pair for a plan without

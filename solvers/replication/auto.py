@@ -10,7 +10,8 @@ and about the same makespan on ppa.
 
 from dataclasses import replace
 
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.base import Record
+from ioopt.problems.replication import MovesGiven, ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.exact import exact_workflow, ip
@@ -18,10 +19,20 @@ from ioopt.solvers.replication.plans import TINY_TASKS, Answer
 from ioopt.solvers.replication.search import link_aware
 
 
+class Settings(Record):
+    """Configure the answer.
+
+    ``moves``: with ``schedule`` the plan has the transfers of its replay.
+    """
+
+    moves: MovesGiven = "advice"
+
+
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """Solve with the solver that suits the problem; the first note names it and the
     reason.
     """
+    request = replace(request, settings=None)
     tasks = len(problem.tasks)
     additive = request.measure == "additive_seconds"
     if additive and not problem.is_workflow:

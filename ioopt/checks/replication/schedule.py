@@ -36,11 +36,13 @@ def schedule_violations(
     queues: Mapping[str, Sequence[str]],
     schedule: Schedule,
     copies: Mapping[tuple[str, str], int],
+    relays: bool = False,
 ) -> list[Violation]:
     """Return all violations in *schedule*, which lists tasks, transfers and evictions.
 
     *queues* has, for each node id, the ids of its tasks in order. *copies* counts how
-    often each pair (file id, node id) is a copy entry of a queue.
+    often each pair (file id, node id) is a copy entry of a queue. If *relays*, a file
+    may come to a node only to be sent on.
     """
     unknown = [*_unknown(problem, schedule), *_instants(schedule)]
     if unknown:
@@ -56,7 +58,7 @@ def schedule_violations(
         *_disks(problem, stays),
     ]
     if problem.is_workflow:
-        found += workflow_violations(problem, schedule, stays)
+        found += workflow_violations(problem, schedule, stays, relays)
     return found
 
 
@@ -417,6 +419,10 @@ def option_violations(
 
     All names in the schedule must be known.
     """
+    if plan.bound_moves is not None:
+        from ioopt.checks.replication.bound import bound_violations
+
+        return bound_violations(problem, plan, schedule)
     found: list[Violation] = []
     if plan.dispatches is None:
         found.extend(_depths(problem, schedule))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 
 from ioopt.compiled.library import Engine
+from ioopt.errors import OutOfTime, SimulationError
 from ioopt.options import Deadline
 from ioopt.problems.replication import (
     EvictionRow,
@@ -19,7 +21,9 @@ from ioopt.problems.replication import (
     ReplicationPlan,
     ReplicationProblem,
 )
-from ioopt.sim.replication.simulate import Replay, replayed
+from ioopt.protocols import Outcome
+from ioopt.sim.replication.report import Replay
+from ioopt.sim.replication.simulate import replayed
 from ioopt.sim.replication.world import Eviction, Transfer
 
 
@@ -47,6 +51,34 @@ def bound_plan(
     return _Binder(problem, replay).plan(plan)
 
 
+def bound_outcome(
+    problem: ReplicationProblem, outcome: Outcome, deadline: Deadline
+) -> Outcome:
+    """Return *outcome* with its plan bound; its measure is then the makespan.
+
+    A bound that the solver proved is left out: it holds for plans that are replayed by
+    the rules, and a bound plan may end earlier. Without time for the replay the plan
+    stays as it is, and a note says so. So does a plan that cannot be replayed, which
+    the replay of the answer then reports.
+    """
+    if outcome.plan is None:
+        return outcome
+    try:
+        plan = bind(problem, outcome.plan, deadline=deadline)
+    except OutOfTime as error:
+        note = f"the transfers are not in the plan: {error}"
+        return replace(outcome, notes=(*outcome.notes, note))
+    except SimulationError:
+        return outcome
+    return replace(
+        outcome,
+        plan=plan,
+        bound=None,
+        objective_name="makespan_seconds",
+        simulation=None,
+    )
+
+
 class _Binder:
     """Read the order of transfers, entries and evictions from the log of a replay.
 
@@ -56,11 +88,11 @@ class _Binder:
 
     def __init__(self, problem: ReplicationProblem, replay: Replay) -> None:
         self.problem = problem
-        self.queues = replay.queues
+        self.queues = replay.listed.queues
         self.entries = replay.world.entries
         self.nodes = [node.id for node in problem.nodes]
         self.turns = []
-        for queue in replay.queues:
+        for queue in self.queues:
             self.turns.append([self.entries[e].turn for e in queue])
         run = replay.world.run
         self.moves = list(islice(replay.world.transfers, run.transfers))

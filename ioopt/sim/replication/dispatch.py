@@ -35,8 +35,7 @@ from ioopt.sim.replication.build import (
     maker_for,
     require_actual,
 )
-from ioopt.sim.replication.report import report
-from ioopt.sim.replication.simulate import Replay
+from ioopt.sim.replication.report import Listed, Replay, report
 from ioopt.sim.replication.world import Core
 
 
@@ -74,9 +73,7 @@ def dispatch(
         noise,
         draw,
     )
-    return plan, report(
-        problem, link, ran.world, ran.entries, ran.makespan_seconds, actual
-    )
+    return plan, report(problem, link, ran, actual)
 
 
 Options = tuple[
@@ -115,7 +112,7 @@ def run_dispatcher(
         dispatcher = Recorded(run.record)
         room = 4 * room
     names = [task.id for task in problem.tasks]
-    ran = Replay(run.world, (names, run.owner, []), run.order, makespan)
+    ran = Replay(run.world, Listed(names, run.owner, [], run.order), makespan)
     return run.plan(options[1]), ran
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 
+from ioopt.compiled.library import Engine
 from ioopt.compiled.memory import Plain
 from ioopt.errors import SimulationError
 from ioopt.options import Deadline
@@ -25,7 +26,7 @@ from ioopt.sim.replication.bound import REMOTE, Action, BoundGraph, BoundRun, gr
 from ioopt.sim.replication.build import Noise, Queues, build_world, require_actual
 from ioopt.sim.replication.kernel import reset_numbers
 from ioopt.sim.replication.moves import free_slot, set_off, share_out
-from ioopt.sim.replication.report import report
+from ioopt.sim.replication.report import Replay, report
 from ioopt.sim.replication.simulate import (
     INSTANTS,
     Entries,
@@ -38,18 +39,20 @@ def follow(
     problem: ReplicationProblem,
     plan: ReplicationPlan,
     link: LinkModel | None = None,
-    actual: Mapping[str, float] | None = None,
+    engine: Engine = "auto",
     deadline: Deadline | None = None,
+    actual: Mapping[str, float] | None = None,
 ) -> Simulation:
     """Simulate a bound plan and report the result.
 
     Arguments and errors are those of :func:`ioopt.sim.replication.simulate.simulate`.
+    There is no compiled text: every *engine* follows the graph in plain Python.
     """
     parsed = Entries.of(problem, plan)
     follower = Follower(problem, plan, link, actual)
     makespan = follower.run(0, replay_deadline(problem, deadline, Plain()))
-    entries = parsed.names, parsed.owner, parsed.copy_files
-    return report(problem, link, follower.world, entries, makespan, actual)
+    replay = Replay(follower.world, parsed.listed(), makespan)
+    return report(problem, link, replay, actual)
 
 
 class Follower:

@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from math import inf
 from typing import Any
@@ -26,6 +26,29 @@ from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication.world import Run, World
 from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The entries of a plan's queues: all tasks, then its copy entries.
+
+    ``names`` and ``nodes`` are those of each entry, ``copy_files`` the file of each
+    copy entry, and ``queues`` the entries of each node in order.
+    """
+
+    names: Sequence[str]
+    nodes: Sequence[int]
+    copy_files: Sequence[int]
+    queues: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A replay that has ended: its records, with a log, its entries and its end."""
+
+    world: World
+    listed: Listed
+    makespan_seconds: float
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
@@ -47,19 +70,17 @@ def link_bound_seconds(problem: ReplicationProblem) -> float:
 def report(
     problem: ReplicationProblem,
     link: LinkModel | None,
-    world: World,
-    entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
-    makespan: float,
+    replay: Replay,
     actual: Mapping[str, float] | None,
 ) -> Simulation:
-    """Return the schedule, the metrics and the timeline of a replay that ended at
-    *makespan*.
+    """Return the schedule, the metrics and the timeline of *replay*.
 
-    *entries* are as in :func:`schedule_of`. *actual* are the compute seconds of tasks
-    that differ from the planned ones, keyed by task id.
+    *actual* are the compute seconds of tasks that differ from the planned ones, keyed
+    by task id.
     """
-    metrics = metrics_of(problem, link, world.run, makespan)
-    schedule = schedule_of(problem, world, entries)
+    makespan = replay.makespan_seconds
+    metrics = metrics_of(problem, link, replay.world.run, makespan)
+    schedule = schedule_of(problem, replay)
     schedule["link"] = metrics["link_model"]
     if actual is not None:
         schedule["actual_compute_seconds"] = dict(actual)
@@ -111,17 +132,12 @@ def metrics_of(
     return metrics
 
 
-def schedule_of(
-    problem: ReplicationProblem,
-    world: World,
-    entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
-) -> Json:
-    """Return the schedule of a replay.
-
-    *entries* holds three lists: the names of all entries of the queues, the node of
-    each entry, and the file of each copy entry.
-    """
-    names, owner, copy_files = entries
+def schedule_of(problem: ReplicationProblem, replay: Replay) -> Json:
+    """Return the schedule of a replay."""
+    world = replay.world
+    names = replay.listed.names
+    owner = replay.listed.nodes
+    copy_files = replay.listed.copy_files
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
     num_tasks = len(problem.tasks)

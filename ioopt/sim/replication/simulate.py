@@ -32,7 +32,7 @@ from ioopt.sim.replication.build import (
     replay_seconds,
     require_actual,
 )
-from ioopt.sim.replication.report import report
+from ioopt.sim.replication.report import Listed, Replay, report
 from ioopt.sim.replication.world import World
 
 Carried = tuple[int, int, int]
@@ -114,6 +114,10 @@ class Entries:
             self.carried,
             plan,
         )
+
+    def listed(self) -> Listed:
+        """Return the names, the nodes and the files of all entries, for a report."""
+        return Listed(self.names, self.owner, self.copy_files, self.queues)
 
     def _require_end(self, problem: ReplicationProblem) -> None:
         """Require that no entry waits for itself, through the order of queues or
@@ -271,9 +275,9 @@ def _carried(
     which the node's queue reads them.
     """
     problem.require_batch("carry_out")
-    if plan.moves == "replay" or (plan.rounds is not None and rounds is None):
+    if plan.moves_model == "replay" or (plan.rounds is not None and rounds is None):
         kind = "rounds without barriers"
-        if plan.moves == "replay":
+        if plan.moves_model == "replay":
             kind = "moves of a replay"
         raise SimulationError(
             f"carry_out: {kind} cannot be carried out; they are advice only"
@@ -343,8 +347,8 @@ def simulate(
     """Replay the queues ``plan.order`` with the eviction policy, rounds and barriers of
     the plan.
 
-    A plan with ``dispatches`` is replayed by that record instead, and a bound plan is
-    followed (timeline rule 12).
+    A plan with ``dispatches`` is replayed by that record instead. A bound plan cannot
+    be replayed by rules; :func:`ioopt.sim.replication.follow.follow` simulates it.
 
     *actual* gives compute seconds that differ from the planned ones, keyed by task id.
     *link* overrides the instance's link model. *engine* picks the plain or the compiled
@@ -354,29 +358,8 @@ def simulate(
     for invalid *actual* times, and OutOfTime if the report and its check would end too
     long after *deadline*.
     """
-    if plan.bound_moves is not None:
-        from ioopt.sim.replication.follow import follow
-
-        return follow(problem, plan, link, actual=actual, deadline=deadline)
     replay = replayed(problem, plan, link, engine, deadline, actual)
-    return report(
-        problem, link, replay.world, replay.entries, replay.makespan_seconds, actual
-    )
-
-
-@dataclass(frozen=True)
-class Replay:
-    """A replay that has ended: its records, with a log, and its makespan.
-
-    ``entries`` are three lists: the names of all entries of the queues, the node of
-    each entry, and the file of each copy entry. ``queues`` are the entries of each node
-    in order.
-    """
-
-    world: World
-    entries: tuple[Sequence[str], Sequence[int], Sequence[int]]
-    queues: Sequence[Sequence[int]]
-    makespan_seconds: float
+    return report(problem, link, replay, actual)
 
 
 def replayed(
@@ -390,6 +373,8 @@ def replayed(
     """Replay a plan that is not bound, and return its records; arguments and errors are
     those of :func:`simulate`.
     """
+    if plan.bound_moves is not None:
+        raise SimulationError("moves: the plan is bound; no rules replay it")
     if problem.is_workflow:
         problem.require_room()
     require_actual(problem, actual)
@@ -418,8 +403,7 @@ def replayed(
         room *= 4
     if code == kernel.STUCK:
         raise stuck(problem, world, parsed, plan.carry_out)
-    entries = parsed.names, parsed.owner, parsed.copy_files
-    return Replay(world, entries, parsed.queues, makespan)
+    return Replay(world, parsed.listed(), makespan)
 
 
 def report_seconds(problem: ReplicationProblem) -> float:

@@ -25,6 +25,7 @@ from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
     EvictionPolicy,
+    MovesGiven,
     ReplicationPlan,
     ReplicationProblem,
 )
@@ -107,10 +108,12 @@ class Settings(Record):
     """Configure the limit of the search.
 
     ``replays``: largest number of replays (None: until the time limit). A run that ends
-    by this count can be repeated exactly.
+    by this count can be repeated exactly. ``moves``: with ``schedule`` the plan has the
+    transfers of its replay.
     """
 
     replays: int | None = None
+    moves: MovesGiven = "advice"
 
 
 def solve(

@@ -24,7 +24,11 @@ from pydantic import Field
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
-from ioopt.problems.replication import ReplayOptions, ReplicationProblem
+from ioopt.problems.replication import (
+    MovesGiven,
+    ReplayOptions,
+    ReplicationProblem,
+)
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.replication.build import maker_for, replay_seconds
@@ -62,8 +66,10 @@ class Settings(ReplayOptions):
     by this number can be repeated exactly, on any machine, compiled or not. Without the
     number, the run ends by the clock if the deadline comes first. With several threads,
     each searches from other random numbers, and the best plan is the answer.
+    ``moves``: with ``schedule`` the plan has the transfers of its replay.
     """
 
+    moves: MovesGiven = "advice"
     evaluations: int | None = Field(default=None, ge=1)
 
 
