@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from heapq import heappop, heappush
 from math import inf
 from pathlib import Path
@@ -266,6 +267,56 @@ def test_agents_end_with_a_killed_executor_and_leave_nothing(tmp_path):
 def test_no_command_runs_in_the_namespace_of_the_machine():
     with pytest.raises(CarryingFault, match="no network namespace of its own"):
         network.run_inside(os.getpid(), "ip", "link")
+
+
+NAMESPACES = """
+import os, signal, sys
+from testbed.cluster import STORAGE, Cluster
+from testbed.network import Network
+network = Network()
+cluster = Cluster(sys.argv[1])
+for name in (STORAGE, "n0", "n1"):
+    network.add(cluster, name, 1e7)
+cluster.do(STORAGE, "make", file="f", bytes=50_000)
+cluster.do("n0", "get", file="f", bytes=50_000, peer=STORAGE)
+cluster.do("n1", "get", file="f", bytes=50_000, peer="n0")
+for process in (network._holder, *cluster._agents.values()):
+    print(os.readlink(f"/proc/{process.pid}/ns/net"))
+sys.stdout.flush()
+os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+cluster.answer()  # until the signal arrives
+"""
+LACKING = network.missing()
+
+
+@pytest.mark.skipif(LACKING is not None, reason=f"no emulated network: {LACKING}")
+@pytest.mark.parametrize("kind", ["SIGINT", "SIGTERM", "SIGKILL"])
+def test_a_network_ends_with_its_program_and_changes_nothing_else(kind, tmp_path):
+    """Standard error, which all its processes inherit, ends with the last of them."""
+    before = interfaces()
+    ended = subprocess.run(
+        [sys.executable, "-c", NAMESPACES, str(tmp_path), kind],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
+        capture_output=True,
+        text=True,
+    )
+    spaces = set(ended.stdout.split())
+    assert ended.returncode == -getattr(signal, kind) and len(spaces) == 4
+    assert not spaces & set(namespaces())
+    assert list(tmp_path.iterdir()) == [] and interfaces() == before
+
+
+def interfaces():
+    """The interfaces of the machine, but those that come with the module ``ifb``."""
+    names = {path.name for path in Path("/sys/class/net").iterdir()}
+    return names - {"ifb0", "ifb1"}
+
+
+def namespaces():
+    """The network namespaces of all processes."""
+    for path in Path("/proc").glob("[0-9]*/ns/net"):
+        with suppress(OSError):
+            yield os.readlink(path)
 
 
 def test_a_machine_without_the_programs_is_told_and_skipped(monkeypatch, capsys):
