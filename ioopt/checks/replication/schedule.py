@@ -54,6 +54,7 @@ def schedule_violations(
         *_copy_entries(schedule, stays, copies),
         *_transfers(problem, schedule, stays),
         *_rates(problem, schedule),
+        *_core_numbers(problem, schedule),
         *(item for item in stays.found if item.rule == "eviction"),
         *_disks(problem, stays),
     ]
@@ -230,6 +231,41 @@ def _queue_order(
         if alone and late(before.end, after.start):
             text = f"starts on {node.id} while {before.task} still computes"
             yield violation("overlap", after.task, text, before.end - after.start)
+
+
+def _core_numbers(
+    problem: ReplicationProblem, schedule: Schedule
+) -> Iterable[Violation]:
+    """Check the numbers of the cores that tasks and copy entries take, where they are
+    stated: as many as they need, of their node, and each for one task at a time.
+    """
+    taken: dict[tuple[str, int], list[_Run]] = defaultdict(list)
+    rows = [(row["id"], row) for row in schedule.get("tasks", ())]
+    rows += [(row["file"], row) for row in schedule.get("copy_entries", ())]
+    for name, row in rows:
+        numbers = row.get("cores")
+        if numbers is None:
+            continue
+        node = problem.nodes[problem.node_index[row["node"]]]
+        wanted = 1
+        if "id" in row:
+            wanted = problem.tasks[problem.task_index[name]].cores
+        if len({*numbers}) != wanted or len(numbers) != wanted:
+            text = f"takes the cores {[*numbers]} of {node.id}, but needs {wanted}"
+            yield violation("cores", name, text)
+        for core in numbers:
+            if core >= node.cores:
+                text = f"takes core {core} of {node.id}, which has {node.cores}"
+                yield violation("cores", name, text)
+            elif "id" in row and node.cores > 1:
+                # A node with one core is checked to run one task at a time.
+                run = _Run(row["start_seconds"], row["end_seconds"], name)
+                taken[node.id, core].append(run)
+    for (node_id, core), runs in taken.items():
+        for before, after in pairwise(sorted(runs)):
+            if late(before.end, after.start):
+                text = f"takes core {core} of {node_id} while {before.task} computes"
+                yield violation("cores", after.task, text, before.end - after.start)
 
 
 def _staging(

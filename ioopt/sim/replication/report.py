@@ -1,7 +1,7 @@
 """Report a replay of the replication family: metrics, schedule, timeline.
 
-For workflows, the finished schedule is extended for pictures and traces: with the cores
-of tasks, the bytes on disks over time, and the critical path.
+For workflows, the finished schedule is extended for pictures and traces: with the bytes
+on disks over time, and the critical path.
 """
 
 from __future__ import annotations
@@ -138,6 +138,7 @@ def schedule_of(problem: ReplicationProblem, replay: Replay) -> Json:
     names = replay.listed.names
     owner = replay.listed.nodes
     copy_files = replay.listed.copy_files
+    cores = core_numbers(problem, replay)
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
     num_tasks = len(problem.tasks)
@@ -160,6 +161,7 @@ def schedule_of(problem: ReplicationProblem, replay: Replay) -> Json:
                 "node": nodes[owner[k]],
                 "start_seconds": world.entries[k].start,
                 "end_seconds": world.entries[k].end,
+                "cores": cores[k],
             }
         )
     transfers = []
@@ -191,6 +193,7 @@ def schedule_of(problem: ReplicationProblem, replay: Replay) -> Json:
                     "file": files[copy_files[e - num_tasks]],
                     "node": nodes[owner[e]],
                     "seconds": world.entries[e].end,
+                    "cores": cores[e],
                 }
             )
         schedule["copy_entries"] = done
@@ -244,10 +247,9 @@ Rows = list[Json]
 
 
 def tell(problem: ReplicationProblem, schedule: Json) -> None:
-    """Add to *schedule* the key ``cores`` of each task, the mark ``critical`` of rows
-    on the critical path, and the key ``disks``.
+    """Add to *schedule* the mark ``critical`` of rows on the critical path, and the key
+    ``disks``.
     """
-    number_cores(problem, schedule["tasks"])
     schedule["disks"] = disks(problem, schedule)
     for row in critical_rows(problem, schedule):
         row["critical"] = True
@@ -260,22 +262,24 @@ def _slack(seconds: float) -> float:
     return SAME_INSTANT * max(1.0, seconds)
 
 
-def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
-    """Give each run of a task its ``cores``: the numbers of the cores of its node that
-    have been idle longest (workflow rule 3).
+def core_numbers(problem: ReplicationProblem, replay: Replay) -> list[list[int]]:
+    """Return, for each entry, the numbers of the cores of its node that it takes: those
+    that have been idle longest (workflow rule 3).
 
-    Ties go to the lowest number.
+    Ties go to the lowest number. A copy entry takes one core.
     """
-    since = {node.id: [0.0] * node.cores for node in problem.nodes}
-    for run in runs:
-        start = run["start_seconds"]
-        end = run["end_seconds"]
-        idle = since[run["node"]]
-        free = [c for c, time in enumerate(idle) if time <= start + _slack(start)]
-        wanted = problem.tasks[problem.task_index[run["id"]]].cores
-        run["cores"] = sorted(sorted(free, key=lambda c: (idle[c], c))[:wanted])
-        for c in run["cores"]:
-            idle[c] = end
+    entries = replay.world.entries
+    found: list[list[int]] = [[] for _ in entries]
+    for node, queue in zip(problem.nodes, replay.listed.queues, strict=True):
+        since = [0.0] * node.cores
+        for e in queue:
+            start = entries[e].start
+            free = [c for c, time in enumerate(since) if time <= start + _slack(start)]
+            free.sort(key=lambda c, since=since: (since[c], c))
+            found[e] = sorted(free[: entries[e].cores])
+            for c in found[e]:
+                since[c] = entries[e].end
+    return found
 
 
 def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:
