@@ -37,7 +37,6 @@ from ioopt.protocols import Simulation
 from ioopt.result import Result
 from ioopt.sim.replication.bind import bind
 from ioopt.sim.replication.noisy import noisy_makespans, spread_of
-from ioopt.sim.replication.simulate import simulate
 from ioopt.units import counted
 
 Mode = Literal["schedule", "live"]
@@ -126,10 +125,7 @@ class Carried:
 
 def carried_out(problem: ReplicationProblem, result: Result, mode: Mode) -> Carried:
     """Carry the plan of *result* out on an emulated network; return what happened."""
-    plan = ReplicationPlan.model_validate(result.plan)
-    if mode == "schedule":
-        plan = bind(problem, plan)
-    replay = simulate(problem, plan)
+    plan = plan_of(problem, result, mode)
     with (
         hurrying(),
         tempfile.TemporaryDirectory(prefix="ioopt-testbed-") as folder,
@@ -139,7 +135,15 @@ def carried_out(problem: ReplicationProblem, result: Result, mode: Mode) -> Carr
         require_space(problem, folder)
         add_all(network, cluster, problem)
         record = carry_out(problem, plan, cluster)
-    return Carried(result.solver, mode, plan, replay, record)
+    return Carried(result.solver, mode, plan, ioopt.simulate(problem, plan), record)
+
+
+def plan_of(problem: ReplicationProblem, result: Result, mode: Mode) -> ReplicationPlan:
+    """Return the plan of *result*, which is bound in the mode ``schedule``."""
+    plan = ReplicationPlan.model_validate(result.plan)
+    if mode == "schedule":
+        plan = bind(problem, plan)
+    return plan
 
 
 @contextmanager

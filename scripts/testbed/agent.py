@@ -30,7 +30,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import BinaryIO
+from contextlib import suppress
+from typing import Any, BinaryIO
 
 CHUNK = 1 << 17
 """The number of bytes that are sent, received or written at once."""
@@ -155,7 +156,7 @@ class Agent:
         while True:
             connection, _ = self.listener.accept()
             work = threading.Thread(
-                target=self._answer, args=(self._tuned(connection),), daemon=True
+                target=self._answer, args=(connection,), daemon=True
             )
             work.start()
 
@@ -166,6 +167,7 @@ class Agent:
         """
         with connection, connection.makefile("rb") as stream:
             try:
+                self._tuned(connection)
                 request = json.loads(stream.readline())
                 name = request["file"]
                 size = request["bytes"]
@@ -179,46 +181,49 @@ class Agent:
             except (Fault, OSError, ValueError) as fault:
                 print(f"agent: {fault}", file=sys.stderr, flush=True)
 
-    def obey(self, order: dict) -> None:
+    def obey(self, order: dict[str, Any]) -> None:
         """Carry out one order, and answer it."""
         answer = {"id": order["id"], "start": time.monotonic()}
         try:
             getattr(self, f"do_{order['do']}")(order)
-        except (Fault, OSError) as fault:
-            answer["fault"] = str(fault)
+        except Exception as fault:  # whatever it is, the executor must not wait
+            answer["fault"] = str(fault) or repr(fault)
         answer["end"] = time.monotonic()
         answer["peak"] = self.store.peak
         self.tell(answer)
 
-    def do_open(self, order: dict) -> None:
+    def do_open(self, order: dict[str, Any]) -> None:
         """Set the capacity of the disk."""
         self.store.capacity = order["disk"]
 
-    def do_make(self, order: dict) -> None:
+    def do_make(self, order: dict[str, Any]) -> None:
         """Write a file."""
         self.store.claim(order["file"], order["bytes"])
         self.store.write(order["file"], order["bytes"])
         self.store.complete(order["file"])
 
-    def do_evict(self, order: dict) -> None:
+    def do_evict(self, order: dict[str, Any]) -> None:
         """Remove a file."""
         self.store.evict(order["file"])
 
-    def do_get(self, order: dict) -> None:
+    def do_get(self, order: dict[str, Any]) -> None:
         """Fetch a file from another agent."""
         self.store.claim(order["file"], order["bytes"])
         with self._request(order) as connection, connection.makefile("rb") as stream:
             self.store.receive(stream, order["file"], order["bytes"])
 
-    def do_put(self, order: dict) -> None:
+    def do_put(self, order: dict[str, Any]) -> None:
         """Send a file to another agent, and wait until it is whole there."""
-        with self._request(order) as connection:
-            with open(self.store.path(order["file"]), "rb") as file:
+        path = self.store.path(order["file"])
+        with self._request(order) as connection, open(path, "rb") as file:
+            answer = b""
+            with suppress(OSError):  # a peer that refuses the file closes early
                 connection.sendfile(file)
-            if connection.recv(16) != b"whole\n":
-                raise Fault(f"file {order['file']!r} did not arrive whole")
+                answer = connection.recv(16)
+        if answer != b"whole\n":
+            raise Fault(f"file {order['file']!r} did not arrive whole")
 
-    def _request(self, order: dict) -> socket.socket:
+    def _request(self, order: dict[str, Any]) -> socket.socket:
         """Return a connection to the agent at the order's address, which has been told
         what the order is.
         """
@@ -228,7 +233,7 @@ class Agent:
         connection.sendall(json.dumps(order).encode() + b"\n")
         return connection
 
-    def do_run(self, order: dict) -> None:
+    def do_run(self, order: dict[str, Any]) -> None:
         """Read the inputs, compute, and write the outputs.
 
         Reading and writing are parts of the seconds of computing.
