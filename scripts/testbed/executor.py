@@ -144,6 +144,7 @@ class _Carrying:
         self.record = Record(peaks={node.id: 0 for node in problem.nodes})
         self.under_way: dict[int, int] = {}
         self.begin = time.monotonic()
+        self.decided = 0.0
 
     def to_the_end(self) -> Record:
         """Start what is ready and wait, until all has ended; return the record."""
@@ -160,7 +161,11 @@ class _Carrying:
 
     def _start_ready(self) -> None:
         """Order everything that may start now."""
-        while numbers := self.run.ready(self._now()):
+        more = True
+        while more:
+            self.decided = self._now()
+            numbers = self.run.ready(self.decided)
+            more = bool(numbers)
             for number in numbers:
                 self.run.started(number)
                 self.record.events.append(("start", number))
@@ -220,7 +225,8 @@ class _Carrying:
         ended by then.
         """
         seconds = SILENT_SECONDS
-        release = self.run.next_release(self._now())
+        # An arrival after the last decision must not be missed, even if it is past.
+        release = self.run.next_release(self.decided)
         if release is not None:
             seconds = min(seconds, max(0.0, release - self._now()))
         elif not self.under_way:
