@@ -16,6 +16,7 @@ sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
 from bench import speed, sweeps  # noqa: E402
 
 MODULES = {
+    "bound": "bench.bound",
     "bounds": "bench.bounds",
     "copy-entries": "bench.copy_entries",
     "foretold": "bench.foretold",
