@@ -29,6 +29,7 @@ from ioopt.formats.native import dump_json, read_json  # noqa: E402
 from ioopt.pictures import draw_beside, result_to_draw  # noqa: E402
 from ioopt.plot.page import save  # noqa: E402
 from ioopt.problems.base import Json  # noqa: E402
+from ioopt.result import Result  # noqa: E402
 
 SAMPLES = ROOT / "docs" / "samples"
 RECORDS = (SAMPLES / "planned.json", SAMPLES / "measured.json")
@@ -103,12 +104,14 @@ def bare(schedule: Json) -> Json:
     }
 
 
+def stored() -> list[Result]:
+    """Return the stored records as results."""
+    return [result_to_draw(read_json(path), path.name) for path in RECORDS]
+
+
 def draw() -> None:
     """Draw the stored records below each other."""
-    results = []
-    for path in RECORDS:
-        results.append(result_to_draw(read_json(path), path.name))
-    save(draw_beside(results), str(PICTURE))
+    save(draw_beside(stored()), str(PICTURE))
 
 
 def main() -> None:
@@ -121,6 +124,8 @@ def main() -> None:
         for path, document in zip(RECORDS, run(), strict=True):
             path.write_text(dump_json(document))
     draw()
+    times = [result.metrics["makespan_seconds"] for result in stored()]
+    print("README.md: {:.4g} s planned, {:.4g} s measured".format(*times))
 
 
 if __name__ == "__main__":
