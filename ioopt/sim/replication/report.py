@@ -275,7 +275,7 @@ def core_numbers(problem: ReplicationProblem, replay: Replay) -> list[list[int]]
         for e in queue:
             start = entries[e].start
             free = [c for c, time in enumerate(since) if time <= start + _slack(start)]
-            free.sort(key=lambda c, since=since: (since[c], c))
+            free.sort(key=since.__getitem__)
             found[e] = sorted(free[: entries[e].cores])
             for c in found[e]:
                 since[c] = entries[e].end
