@@ -163,6 +163,10 @@ def _report(
     wanted = follows or bool(Statements(kind, data, report).unjudged())
     if wanted and plan is not None and not report.violations and kind.simulates:
         report = replayed(kind, problem, plan, schedule, report)
+    stated = data.get("metrics") or {}
+    if plan is not None and "noise" in stated and not report.violations:
+        noisy = kind.under_noise(problem, plan, stated)
+        report = replace(report, metrics={**report.metrics, **noisy})
     repeated = follows and plan is not None
     if not repeated and report.metrics.get("matrix_checked") is False:
         text = "has no updates (--set history=yes), and no plan that a check can repeat"

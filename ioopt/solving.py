@@ -632,6 +632,8 @@ def _checked(
     if values["solver"] != policy:
         violations += report.excused
     settings = beyond(kind, problem, outcome.plan, schedule)
+    if replay.simulation is not None and not (violations or settings):
+        measured = {**measured, **kind.under_noise(problem, outcome.plan)}
     quick_bound = partial(kind.bound, problem, request.deadline)
     found = Evidence(
         kind.objective,

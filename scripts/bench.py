@@ -21,6 +21,7 @@ MODULES = {
     "copy-entries": "bench.copy_entries",
     "foretold": "bench.foretold",
     "relaxation": "bench.relaxation",
+    "robust": "bench.robust",
     "snakemake": "bench.on_snakemake",
     "testbed": "bench.testbed",
     "testbed-rates": "testbed.calibrate",

@@ -1,4 +1,4 @@
-/* text 8384b036eedf4c6613ae85e4b7a4adb0c065996b588f0597e496b77d28b006b9 */
+/* text b7f8655aee2a41960b8b32c72b79a3376abeb33f5904841388524bc97b4603d7 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -1423,6 +1423,7 @@ EXPORTED void search_line_kernel_anneal(replication_world_World * w, search_line
 static inline double search_line_kernel_batch_time(replication_world_World * w, double fetch_cost, double copy_cost);
 static inline void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line);
 static inline void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p);
+EXPORTED double search_line_kernel_noisy_mean(replication_world_World * w, double fetch_cost, double copy_cost, int64_t first, int64_t count, double most);
 EXPORTED double search_line_kernel_score(replication_world_World * w, double fetch_cost, double copy_cost, double limit);
 EXPORTED double search_line_kernel_score_line(replication_world_World * w, search_line_moves_Line * line, double limit);
 static inline void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p);
@@ -7782,7 +7783,7 @@ static inline void replication_moves_set_off(replication_world_World * w, int64_
   flow->since = now;
   double t_1 = replication_moves_weight_of(w, f, target);
   flow->weight = t_1;
-  if ((w->latency > 0.0)) {
+  if (((w->draw > 0LL)) && ((w->latency > 0.0))) {
     flow->rate = replication_moves_CLOSED;
     flow->due = (now + w->latency);
   } else {
@@ -8431,6 +8432,25 @@ static inline void search_line_kernel_make_room(replication_world_World * w, sea
   }
 }
 
+EXPORTED double search_line_kernel_noisy_mean(replication_world_World * w, double fetch_cost, double copy_cost, int64_t first, int64_t count, double most) {
+  double limit = 0;
+  double total = 0;
+  int64_t draw = 0;
+  limit = (most * count);
+  total = 0.0;
+  for (int64_t t_1 = first, end_t_1 = (first + count); t_1 < end_t_1; t_1 += 1) {
+    draw = t_1;
+    w->draw = draw;
+    total = (total + search_line_kernel_score(w, fetch_cost, copy_cost, (limit - total)));
+    if ((total > limit)) {
+      w->draw = 0LL;
+      return INFINITY;
+    }
+  }
+  w->draw = 0LL;
+  return ((double)total / (double)count);
+}
+
 EXPORTED double search_line_kernel_score(replication_world_World * w, double fetch_cost, double copy_cost, double limit) {
   double seconds = 0;
   int64_t code = 0;
@@ -8884,4 +8904,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "8384b036eedf4c6613ae85e4b7a4adb0c065996b588f0597e496b77d28b006b9"; }
+EXPORTED const char *text_digest(void) { return "b7f8655aee2a41960b8b32c72b79a3376abeb33f5904841388524bc97b4603d7"; }

@@ -333,6 +333,16 @@ class Kind(Format):
             f"{self.kind} has no simulator: it is one decision, not a schedule"
         )
 
+    def under_noise(
+        self, problem: Any, plan: Any, told: Mapping[str, Any] | None = None
+    ) -> Json:
+        """Return the metrics of *plan* under noise; empty if the kind has none.
+
+        *told* are the metrics that a result states: the noise that they name is used
+        again.
+        """
+        return {}
+
     def start(self, plan: Any) -> Any:
         """Return *plan* in the form in which solvers can begin from it."""
         return plan

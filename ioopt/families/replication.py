@@ -61,6 +61,7 @@ class Replication(Kind):
             bounded_by="lower_bound_seconds",
             raised_by="transfer_bound_seconds",
         ),
+        Metric("noisy_mean_seconds"),
         Metric("additive_seconds", objective=True, defined_in="equation 13"),
         Metric("remote_bytes"),
         Metric("replica_bytes"),
@@ -137,6 +138,21 @@ class Replication(Kind):
         from ioopt.sim.replication.simulate import simulate
 
         return simulate(problem, plan, **options)
+
+    def under_noise(
+        self,
+        problem: ReplicationProblem,
+        plan: ReplicationPlan,
+        told: Mapping[str, Any] | None = None,
+    ) -> Json:
+        from ioopt.formats.native import validate
+        from ioopt.problems.replication import NoisyRuns
+        from ioopt.sim.replication.noisy import noisy_metrics
+
+        if told is None:
+            return noisy_metrics(problem, plan)
+        stated = validate(NoisyRuns, told["noise"], "metrics.noise")
+        return noisy_metrics(problem, plan, stated)
 
     def start(self, plan: ReplicationPlan) -> ReplicationPlan:
         return plan.by_rules()

@@ -76,8 +76,11 @@ DispatchRow = Annotated[
 
 MOST_NOISE = 10.0
 """Largest standard deviation of the logarithm of a factor or a weight."""
+MOST_DRAWS = 10_000
 DRAWS = 40
 """Number of noisy replays if the user says none."""
+SHARING_NOISE = 0.2
+"""Sharing noise by which plans are judged if the network states none."""
 
 
 class Network(base.Lean):
@@ -95,6 +98,14 @@ class Network(base.Lean):
     remote_link: LinkModel = "shared"
     latency_seconds: base.Seconds = 0.0
     sharing_noise: Annotated[float, Field(ge=0, le=MOST_NOISE)] = 0.0
+
+
+class NoisyRuns(base.Record):
+    """The noise of noisy replays, and their number (timeline rule 11)."""
+
+    latency_seconds: base.Seconds
+    sharing_noise: Annotated[float, Field(ge=0, le=MOST_NOISE)]
+    draws: Annotated[int, Field(ge=1, le=MOST_DRAWS)]
 
 
 class Storage(base.Record):

@@ -29,6 +29,7 @@ ENTRIES = (
     EXACT + "queue_kernel:search",
     SEARCH + "anneal_kernel:run",
     SEARCH + "line_kernel:anneal",
+    SEARCH + "line_kernel:noisy_mean",
     SEARCH + "line_kernel:score",
     SEARCH + "line_kernel:score_line",
     "ioopt.measure.io_kernel:serve",

@@ -20,11 +20,13 @@ from ioopt.solvers.replication.search import link_aware
 
 
 class Settings(Record):
-    """Configure the answer.
+    """Configure the searches among which ``auto`` chooses, and the answer.
 
-    ``moves``: with ``schedule`` the plan has the transfers of its replay.
+    ``robust``: select plans by noisy replays, as ``link-aware`` does. ``moves``: with
+    ``schedule`` the plan has the transfers of its replay.
     """
 
+    robust: bool = True
     moves: MovesGiven = "advice"
 
 
@@ -32,24 +34,29 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """Solve with the solver that suits the problem; the first note names it and the
     reason.
     """
+    settings: Settings = request.settings or Settings()
+    robust = settings.robust
     request = replace(request, settings=None)
     tasks = len(problem.tasks)
     additive = request.measure == "additive_seconds"
     if additive and not problem.is_workflow:
         if has_small_disk(problem):
-            outcome = link_aware.solve(problem, request)
+            search = link_aware.Settings(robust=robust)
+            outcome = link_aware.solve(problem, replace(request, settings=search))
             chosen = "link-aware (additive_seconds is the measure; disks are small)"
         else:
             outcome = ip.solve(problem, replace(request, settings=ip.Settings()))
             chosen = "ip (additive_seconds is the measure)"
     elif tasks > TINY_TASKS:
-        outcome = exact_workflow.searched(problem, request)
+        outcome = exact_workflow.searched(problem, request, robust)
         chosen = f"link-aware ({tasks} tasks: too many to enumerate)"
     elif any(node.staging > 1 for node in problem.nodes):
-        outcome = exact_workflow.searched(problem, request)
+        outcome = exact_workflow.searched(problem, request, robust)
         chosen = "link-aware (nodes stage several files at a time)"
     else:
-        few = exact_workflow.Settings(replays=exact_workflow.LIMITS.tiny_replays)
+        few = exact_workflow.Settings(
+            replays=exact_workflow.LIMITS.tiny_replays, robust=robust
+        )
         outcome = exact_workflow.solve(problem, replace(request, settings=few))
         chosen = f"exact-workflow ({tasks} tasks: small enough to enumerate)"
     return replace(outcome, notes=(f"auto chose {chosen}", *outcome.notes))

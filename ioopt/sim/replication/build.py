@@ -223,21 +223,30 @@ def _moves(plan: Queues, make: Maker) -> list[Move]:
 
 
 def give_queues(
-    world: World, queues: Sequence[Sequence[int]], eviction: EvictionPolicy
+    world: World,
+    queues: Sequence[Sequence[int]],
+    eviction: EvictionPolicy,
+    rounds: Sequence[Sequence[int]] = (),
 ) -> None:
-    """Write *queues* and the eviction policy into *world*, in place of its plan; there
-    are no rounds.
+    """Write *queues* and the eviction policy into *world*, in place of its plan.
 
-    The queues have no more places than the plan before.
+    Barriers separate *rounds*, which list the entries of all queues; there are none if
+    it is empty. The queues have no more places, and no more rounds, than the plan
+    before.
     """
     world.policy = POLICIES[eviction]
-    world.barriers = 0
-    world.num_rounds = 0
+    world.barriers = int(len(rounds) > 0)
+    world.num_rounds = len(rounds)
+    round_of = {}
+    for number, entries in enumerate(rounds):
+        round_of.update(dict.fromkeys(entries, number))
     place = 0
     for node, queue in zip(world.nodes, queues, strict=True):
         node.first_place = place
         for entry in queue:
             world.places[place].entry = entry
+            if rounds:
+                world.places[place].round = round_of[entry]
             place += 1
         node.end_place = place
     world.num_entries = place

@@ -148,7 +148,7 @@ def set_off(w: World, y: int, f: int, source: int, target: int, now: float) -> N
     flow.left = size
     flow.since = now
     flow.weight = weight_of(w, f, target)
-    if w.latency > 0.0:
+    if w.draw > 0 and w.latency > 0.0:
         flow.rate = CLOSED
         flow.due = now + w.latency
     else:

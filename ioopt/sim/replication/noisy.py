@@ -7,14 +7,18 @@ bytes differ, so later decisions of the replay may differ too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 
 import numpy as np
 
 from ioopt.compiled.library import Engine
 from ioopt.errors import UsageError
+from ioopt.problems.base import Json
 from ioopt.problems.replication import (
     DRAWS,
+    SHARING_NOISE,
     LinkModel,
+    NoisyRuns,
     ReplicationPlan,
     ReplicationProblem,
 )
@@ -23,9 +27,9 @@ from ioopt.sim.replication.build import (
     Noise,
     build_world,
     maker_for,
+    replay_seconds,
     require_actual,
 )
-from ioopt.sim.replication.follow import Follower
 from ioopt.sim.replication.simulate import Entries, stuck
 
 
@@ -41,6 +45,14 @@ def noise_of(
     return Noise(latency, sigma)
 
 
+def judging_noise(problem: ReplicationProblem) -> Noise:
+    """Return the noise by which plans of *problem* are judged: that of its network, or
+    ``SHARING_NOISE`` if the network states none.
+    """
+    noise = noise_of(problem)
+    return replace(noise, sharing_noise=noise.sharing_noise or SHARING_NOISE)
+
+
 def noisy_makespans(
     problem: ReplicationProblem,
     plan: ReplicationPlan,
@@ -49,12 +61,13 @@ def noisy_makespans(
     link: LinkModel | None = None,
     actual: Mapping[str, float] | None = None,
     engine: Engine = "auto",
+    first: int = 1,
 ) -> list[float]:
     """Return the makespan, in seconds, of each of *draws* replays of *plan* under
     *noise*.
 
-    Draw k, from 1 on, uses the weights of number k. Raises UsageError for a plan that
-    was decided while tasks ran, whose queues say nothing about other times.
+    Draw k, from *first* on, uses the weights of number k. Raises UsageError for a plan
+    that was decided while tasks ran, whose queues say nothing about other times.
     """
     if plan.dispatches is not None:
         raise UsageError(
@@ -62,8 +75,10 @@ def noisy_makespans(
             "times; name its dispatcher by --solver"
         )
     if plan.bound_moves is not None:
+        from ioopt.sim.replication.follow import Follower
+
         bound = Follower(problem, plan, link, actual, noise)
-        return [bound.run(draw) for draw in range(1, draws + 1)]
+        return [bound.run(draw) for draw in range(first, first + draws)]
     require_actual(problem, actual)
     make = maker_for(problem, engine)
     parsed = Entries.of(problem, plan)
@@ -73,13 +88,53 @@ def noisy_makespans(
     )
     replay = make.function(kernel.replay)
     found = []
-    for draw in range(1, draws + 1):
+    for draw in range(first, first + draws):
         world.draw = draw
         makespan, code = replay(world, float("inf"))
         if code == kernel.STUCK:
             raise stuck(problem, world, parsed, plan.carry_out)
         found.append(makespan)
     return found
+
+
+NOISY_SECONDS = 0.5
+"""Noisy metrics are computed if this takes at most so many seconds."""
+
+
+def noisy_metrics(
+    problem: ReplicationProblem, plan: ReplicationPlan, told: NoisyRuns | None = None
+) -> Json:
+    """Return the mean and the 95 % of the makespan of *plan* under noise, and the noise
+    and the number of draws.
+
+    *told* are the noise and the number of draws to use (None: those by which plans are
+    judged). Without them, the dictionary is empty if noisy replays would take long. It
+    is also empty for a plan that was decided while tasks ran.
+    """
+    if plan.dispatches is not None:
+        return {}
+    noise = judging_noise(problem)
+    draws = DRAWS
+    if told is not None:
+        noise = Noise(told.latency_seconds, told.sharing_noise)
+        draws = told.draws
+    elif _noisy_seconds(problem, plan) * draws > NOISY_SECONDS:
+        return {}
+    found = spread_of(noisy_makespans(problem, plan, noise, draws))
+    return {
+        "noisy_mean_seconds": found["mean"],
+        "noisy_p95_seconds": found["p95"],
+        "noise": {**asdict(noise), "draws": draws},
+    }
+
+
+def _noisy_seconds(problem: ReplicationProblem, plan: ReplicationPlan) -> float:
+    """Return the estimated seconds of one noisy replay of *plan*."""
+    if plan.bound_moves is not None:
+        from ioopt.sim.replication.follow import follow_seconds
+
+        return follow_seconds(problem, plan)
+    return replay_seconds(problem, maker_for(problem))
 
 
 SPREAD = ("least", "median", "p95", "most", "mean")

@@ -322,9 +322,10 @@ class World:
     ``clearing``: 1 if places say how much room to make; ``carried``: 1 if moves are
     carried out.
 
-    Latency and unfair sharing (timeline rules 9 and 10): bytes move ``latency`` seconds
-    after the start of a transfer. ``draw``: the number of the draw of weights, 0 if all
-    flows have the weight 1. ``weights``: the weights of which each draw takes others.
+    Latency and unfair sharing (timeline rules 9 and 10): ``draw`` is the number of the
+    draw of weights; 0 is the exact replay, with neither. In a draw, bytes move
+    ``latency`` seconds after the start of a transfer. ``weights``: the weights of which
+    each draw takes others.
 
     ``logging``: 1 if transfers, evictions and times of entries are logged, in the order
     of their starts. ``use``: scratch, three resources for each busy flow.

@@ -108,11 +108,13 @@ class Settings(Record):
     """Configure the limit of the search.
 
     ``replays``: largest number of replays (None: until the time limit). A run that ends
-    by this count can be repeated exactly. ``moves``: with ``schedule`` the plan has the
-    transfers of its replay.
+    by this count can be repeated exactly. ``robust``: of the plans with the least
+    makespan, prefer one that holds under noise. ``moves``: with ``schedule`` the plan
+    has the transfers of its replay.
     """
 
     replays: int | None = None
+    robust: bool = True
     moves: MovesGiven = "advice"
 
 
@@ -140,6 +142,7 @@ def solve(
     run.start()
     if problem.tasks:
         run.search()
+        run.hold()
     return run.outcome()
 
 
@@ -157,16 +160,20 @@ def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer
     return replace(found, bound=bound)
 
 
-def searched(problem: ReplicationProblem, request: SolveRequest) -> Answer:
+def searched(
+    problem: ReplicationProblem, request: SolveRequest, robust: bool = True
+) -> Answer:
     """Return the answer of ``link-aware``, with a better bound for few tasks.
 
-    If time is left, CP-SAT computes this bound by a relaxation.
+    If time is left, CP-SAT computes this bound by a relaxation. *robust* is the setting
+    of ``link-aware``.
     """
     limit = request.deadline
     few = len(problem.tasks) <= LIMITS.most_tasks
     if few and LIMITS.relax_kept * limit.remaining() >= LIMITS.least_relaxed:
         limit = limit.within((1 - LIMITS.relax_kept) * limit.remaining())
-    asked = replace(request, settings=link_aware.Settings(), deadline=limit)
+    settings = link_aware.Settings(robust=robust)
+    asked = replace(request, settings=settings, deadline=limit)
     found = link_aware.solve(problem, asked)
     if not few:
         return found
@@ -197,8 +204,9 @@ class _Run:
         self.proven: list[float] = []
         self.stop = StopReason.FINISHED
         self.replays = 0
-        replays = (request.settings or Settings()).replays
-        self.most = 1 << 60 if replays is None else replays
+        settings = request.settings or Settings()
+        self.robust = settings.robust
+        self.most = 1 << 60 if settings.replays is None else settings.replays
         left = request.deadline.remaining()
         self.deadline = request.deadline.within(max(0.0, left - LIMITS.answer_seconds))
         self.relaxed = False
@@ -253,6 +261,17 @@ class _Run:
             self.relax(1.0)
         if self.met:
             self.stop = StopReason.FINISHED
+
+    def hold(self) -> None:
+        """Exchange the best plan for one with the same makespan that holds better under
+        noise, if the search for queues is complete or made all its replays.
+        """
+        ended = self.stop in (StopReason.FINISHED, StopReason.ITERATIONS)
+        if not self.robust or not ended or self.plan is None:
+            return
+        self.plan = link_aware.steadiest(
+            self.problem, self.plan, self.upper, self.request.options, self.deadline
+        )
 
     @property
     def met(self) -> bool:

@@ -40,6 +40,31 @@ def score(w: World, fetch_cost: float, copy_cost: float, limit: float) -> float:
     return seconds
 
 
+def noisy_mean(
+    w: World,
+    fetch_cost: float,
+    copy_cost: float,
+    first: int,
+    count: int,
+    most: float,
+) -> float:
+    """Return the mean score, in seconds, of *count* replays of *w* under unfair
+    sharing, by the draws *first*, *first* + 1 and so on.
+
+    The result is infinite if the mean is above *most* seconds.
+    """
+    limit = most * count
+    total = 0.0
+    for draw in range(first, first + count):
+        w.draw = draw
+        total += score(w, fetch_cost, copy_cost, limit - total)
+        if total > limit:
+            w.draw = 0
+            return float("inf")
+    w.draw = 0
+    return total / count
+
+
 def batch_time(w: World, fetch_cost: float, copy_cost: float) -> float:
     """Return the batch time (13) in seconds: the largest sum of transfers and computing
     of a node.

@@ -18,15 +18,18 @@ then takes the place of the spectral order.
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
 from ioopt.errors import OutOfTime
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import (
     MovesGiven,
     ReplayOptions,
+    ReplicationPlan,
     ReplicationProblem,
 )
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
@@ -66,11 +69,15 @@ class Settings(ReplayOptions):
     by this number can be repeated exactly, on any machine, compiled or not. Without the
     number, the run ends by the clock if the deadline comes first. With several threads,
     each searches from other random numbers, and the best plan is the answer.
+    ``robust``: select plans by their mean over noisy replays, which count as
+    evaluations. The answer then holds under unfair sharing. Otherwise plans are
+    selected by their exact replay.
     ``moves``: with ``schedule`` the plan has the transfers of its replay.
     """
 
     moves: MovesGiven = "advice"
     evaluations: int | None = Field(default=None, ge=1)
+    robust: bool = True
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
@@ -97,7 +104,9 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
                 run.budget.give_up()
         for other in others:
             other.result()
-    search = min(runs, key=lambda run: run.best.score)
+    for run in runs:
+        run.finish()
+    search = min(runs, key=lambda run: run.key(run.best))
     return Outcome(
         search.best_plan(),
         search.bound,
@@ -109,6 +118,30 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     )
 
 
+def steadiest(
+    problem: ReplicationProblem,
+    plan: ReplicationPlan,
+    makespan: float,
+    options: SolveOptions,
+    deadline: Deadline,
+) -> ReplicationPlan:
+    """Return, of the plans with the *makespan* of *plan*, which is the least in
+    seconds, one that holds best under noise.
+
+    A short search looks for such plans.
+    """
+    alone = replace(options, threads=1, gap=None)
+    asked = SolveRequest[Any, ReplicationPlan](alone, deadline, start=plan)
+    kind = FlowRun if problem.is_workflow else LinkAwareRun
+    evaluations = PARAMS.patience * len(problem.tasks)
+    run = kind(problem, asked, max(PARAMS.fewest_judged, evaluations), bound=makespan)
+    _search(run)
+    run.finish()
+    if run.best.score > makespan * (1 + 1e-9):
+        return plan
+    return run.best_plan()
+
+
 def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareRun]:
     """Return one run for each thread, each with its own random numbers.
 
@@ -117,8 +150,10 @@ def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareR
     one run.
     """
     kind = FlowRun if problem.is_workflow else LinkAwareRun
-    evaluations = (request.settings or Settings()).evaluations
-    runs: list[LinkAwareRun] = [kind(problem, request, evaluations)]
+    settings = request.settings or Settings()
+    evaluations = settings.evaluations
+    robust = settings.robust
+    runs: list[LinkAwareRun] = [kind(problem, request, evaluations, robust)]
     threads = request.options.threads
     if cells(problem) > PARAMS.slow_cells:
         threads = 1
@@ -129,7 +164,7 @@ def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareR
         apart = replace(
             request, options=options, incumbents=Incumbents(request.deadline)
         )
-        runs.append(kind(problem, apart, evaluations))
+        runs.append(kind(problem, apart, evaluations, robust))
     return runs
 
 

@@ -4,9 +4,9 @@ anneal.
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 
@@ -17,17 +17,25 @@ from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import AtMost
 from ioopt.problems.replication import (
     RULES,
-    EvictionPolicy,
     ReplicationPlan,
     ReplicationProblem,
 )
 from ioopt.protocols import SolveRequest
 from ioopt.result import StopReason
+from ioopt.sim.replication.build import replay_seconds
+from ioopt.sim.replication.noisy import judging_noise
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.greedy import job_data_present, minmin
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import params
+from ioopt.solvers.replication.search.budget import Budget
 from ioopt.solvers.replication.search.flow_deal import stretches
+from ioopt.solvers.replication.search.judge import (
+    FINAL_DRAW,
+    Best,
+    Judge,
+    is_queues,
+)
 from ioopt.solvers.replication.search.link_search import (
     OUR_EVICTION,
     Annealing,
@@ -42,54 +50,6 @@ from ioopt.solvers.replication.search.spectral import task_order
 from ioopt.solvers.replication.workflows import PLANNERS, Planner
 from ioopt.units import counted
 
-
-class Budget:
-    """Count the replays and the seconds that a search has used and may use.
-
-    The search may make *effort* replays (infinite: no limit) and take *seconds*. Its
-    replays are divided among restarts, so that a run with a longer limit repeats the
-    steps of a shorter run.
-    """
-
-    def __init__(
-        self, effort: float, seconds: float, clock: Callable[[], float]
-    ) -> None:
-        self.effort = effort
-        self.clock = clock
-        self.evaluations = 0
-        self.replay_seconds = 0.0
-        self.end = clock() + seconds
-        self._first = 0
-        self.size = 1
-
-    def begin(self, size: int) -> None:
-        """Begin a restart of *size* replays."""
-        self._first = self.evaluations
-        self.size = max(1, size)
-
-    def left(self) -> float:
-        """Return the seconds left."""
-        return self.end - self.clock()
-
-    def give_up(self) -> None:
-        """Make this run end at its next check of the clock; another thread may call
-        this.
-        """
-        self.end = -float("inf")
-
-    def counted_out(self) -> bool:
-        """Return whether all replays are used."""
-        return self.evaluations >= self.effort
-
-    def late(self) -> bool:
-        """Return whether no time is left for another replay."""
-        return self.left() <= self.replay_seconds
-
-    def progress(self) -> float:
-        """Return the share of the present restart that is finished, from 0 to 1."""
-        return min(1.0, (self.evaluations - self._first) / self.size)
-
-
 BY_ORDER = "annealing of one order"
 
 BATCH_PLANNERS: Mapping[str, Planner] = {
@@ -102,28 +62,18 @@ BATCH_PLANNERS: Mapping[str, Planner] = {
 }
 
 
-@dataclass
-class Best:
-    """The best plan so far, as queues and an eviction policy, or as the plan of a
-    planner.
-
-    ``rounds``: the tasks of each round, if the plan has barriers.
-    """
-
-    score: float = float("inf")
-    queues: Queues = field(default_factory=list)
-    eviction: EvictionPolicy = OUR_EVICTION
-    plan: ReplicationPlan | None = None
-    origin: str = ""
-    rounds: Queues = field(default_factory=list)
-
-
 class LinkAwareRun:
     """Make starting plans, then restarts that anneal, until a limit ends the run.
 
     *evaluations* is the number of replays to make. If it is None and a time limit is
     requested, restarts of growing size follow each other until the limit. Otherwise the
     number of replays follows from the number of tasks.
+
+    *bound* is a lower bound of the measure in seconds, if one is known. A *robust* run
+    selects plans by their mean score over replays under unfair sharing,
+    all with the same draws of weights. Three kinds of plans are distinguished first: if
+    a plan meets the bound, only such plans compete, and if a planner's plan is better
+    than another plan, the other one does not compete.
     """
 
     proof_seconds = 0.0
@@ -137,6 +87,8 @@ class LinkAwareRun:
         problem: ReplicationProblem,
         request: SolveRequest,
         evaluations: int | None,
+        robust: bool = True,
+        bound: float | None = None,
     ) -> None:
         self.problem = problem
         self.request = request
@@ -146,12 +98,16 @@ class LinkAwareRun:
         self.objective_name = "makespan_seconds"
         if self.additive:
             self.objective_name = "additive_seconds"
-        self.bound = self._proven()
+        self.bound = self._proven() if bound is None else bound
         gap = request.options.gap or 0.0
         self.target = max(
             self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10)
         )
+        self.proof = self.bound * (1 + 1e-10)
         self.best = Best()
+        self._of_planners = inf
+        self._finalists: list[Best] = []
+        self._met = 0
         request.incumbents.objective_name = self.objective_name
         request.incumbents.bound = self.bound
         self._said = -1.0
@@ -167,7 +123,11 @@ class LinkAwareRun:
         self._ordered: Annealing | None = None
         self.options = request.settings or RULES
         seed = request.options.seed
-        self.engine = Engine(problem, seed, self.options, self.additive)
+        noise = judging_noise(problem)
+        self.engine = Engine(problem, seed, self.options, self.additive, noise=noise)
+        self._judge = Judge(self.engine, noise, self.budget)
+        self.robust = robust and self._replays_fit()
+        self.budget.choice = self.robust
 
     def _kept_seconds(self, left: float) -> float:
         """Return how many of the *left* seconds to reserve for checking and replaying
@@ -197,6 +157,14 @@ class LinkAwareRun:
         seconds = left if limit else self.params.default_seconds
         return Budget(effort, seconds - self._reserve, self.request.deadline.clock)
 
+    def _replays_fit(self) -> bool:
+        """Return whether the run can make enough replays to judge plans by noise."""
+        replays = self.budget.effort
+        if replays == inf:
+            seconds = replay_seconds(self.problem, self.engine.make)
+            replays = self.budget.left() / max(seconds, 1e-9)
+        return replays >= self.params.fewest_judged
+
     def _proven(self) -> float:
         """Return a lower bound, in seconds, of the measure."""
         if self.additive:
@@ -209,8 +177,16 @@ class LinkAwareRun:
         return task_order(self.problem)
 
     def reached(self) -> bool:
-        """Return whether the best plan meets the lower bound or the requested gap."""
-        return self.best.score <= self.target
+        """Return whether the best plan meets the lower bound or the requested gap.
+
+        In a robust run, it must also hold under noise, or enough replays must have
+        looked for one that does.
+        """
+        if self.best.score > self.target:
+            return False
+        steady = self.best.rank <= self.params.steady * self.best.score
+        patience = self.params.patience * len(self.problem.tasks)
+        return steady or self.budget.evaluations >= self._met + patience
 
     def over(self) -> bool:
         """Return whether the run must end now; time alone does not end it before it has
@@ -229,19 +205,77 @@ class LinkAwareRun:
             return StopReason.TIME
         return StopReason.ITERATIONS
 
+    def key(self, found: Best) -> tuple[int, float]:
+        """Return the key by which plans compete: the least is the best."""
+        return self._kind(found.score), found.rank
+
+    def _kind(self, score: float) -> int:
+        """Return the kind of a plan with this *score*: 0 if it meets the bound, 1 if it
+        is no worse than the planners' plans, else 2.
+
+        Plans of a search that is not robust are all of one kind.
+        """
+        if not self.robust:
+            return 0
+        if score <= self.proof:
+            return 0
+        return 1 if score <= self._of_planners else 2
+
     def offer(self, found: Best) -> None:
-        """Make *found* the best plan if its score is less; report it at most once a
+        """Make *found* the best plan if its key is less; report it at most once a
         second.
         """
-        if found.score < self._elite.score:
+        if self.robust:
+            self._keep_finalist(found)
+        if self.key(found) < self.key(self._elite):
             self._elite = found
-        if found.score >= self.best.score:
+        if self.key(found) >= self.key(self.best):
             return
+        if self.best.score > self.target >= found.score:
+            self._met = self.budget.evaluations
         self.best = found
         now = self.budget.clock()
         if self._said < 0 or now - self._said > 1.0:
             self._said = now
-            self.request.incumbents.report(self.best_plan(), found.score, self.bound)
+            self.request.incumbents.report(
+                self.best_plan(), found.score, self.bound, found.rank
+            )
+
+    def _keep_finalist(self, found: Best) -> None:
+        """Keep *found* for the choice at the end, if it may be among the best."""
+        near = self.params.near * min(found.rank, self.best.rank)
+        if found.rank == inf or found.rank > near:
+            return
+        self._finalists.append(found)
+        self._finalists.sort(key=self.key)
+        del self._finalists[self.params.finalists :]
+
+    def judge(self, found: Best) -> None:
+        """Set the rank of *found*: in a robust run by noisy replays, else its score."""
+        found.rank = found.score
+        if not self.robust or found.score == inf:
+            return
+        kind = self._kind(found.score)
+        if kind > self._kind(self.best.score):
+            found.rank = inf
+            return
+        rival = self._elite
+        least = rival.rank if kind == self._kind(rival.score) else inf
+        found.rank = self._judge.rank(found, least)
+
+    def finish(self) -> None:
+        """Choose the answer of a robust run: of the finalists, the one with the least
+        mean over noisy replays by other draws.
+        """
+        draws = self.params.final_draws
+        count = self.budget.finalists(self.budget.evaluations)
+        rivals = []
+        for found in self._finalists[:count]:
+            if self._kind(found.score) == self._kind(self.best.score):
+                mean = self._judge.mean(found, FINAL_DRAW, draws)
+                rivals.append(replace(found, rank=mean))
+        if len(rivals) > 1:
+            self.best = min(rivals, key=self.key)
 
     def attempt(self, queues: Queues, origin: str) -> None:
         """Score *queues* by a replay, and offer them as the best plan."""
@@ -249,7 +283,9 @@ class LinkAwareRun:
         score = self.engine.score(queues)
         self.budget.replay_seconds = self.budget.clock() - begun
         self.budget.evaluations += 1
-        self.offer(Best(score, queues, origin=origin))
+        found = Best(score, queues=queues, origin=origin)
+        self.judge(found)
+        self.offer(found)
 
     def best_plan(self) -> ReplicationPlan:
         """Return the best plan so far.
@@ -321,7 +357,13 @@ class LinkAwareRun:
             budget.end -= min(
                 1.2 * budget.replay_seconds, 0.5 * max(0.0, budget.left())
             )
-        self.offer(Best(score, queues, plan.eviction, plan, origin))
+        if origin in self.planners():
+            self._of_planners = min(self._of_planners, score)
+        found = Best(
+            score, queues=queues, eviction=plan.eviction, plan=plan, origin=origin
+        )
+        self.judge(found)
+        self.offer(found)
         if plan.eviction != OUR_EVICTION:
             self.attempt(queues, f"{origin} with farthest-next-use eviction")
 
@@ -336,8 +378,7 @@ class LinkAwareRun:
 
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
         """Return the measure, in seconds, of *plan*, whose tasks are in *queues*."""
-        entries = sum(map(len, plan.order.values()))
-        if plan.rounds or plan.dispatches or entries > sum(map(len, queues)):
+        if not is_queues(self.problem, plan):
             schedule = simulate(self.problem, plan).schedule
             found = check(self.problem, plan, schedule).objectives
             return found.get(self.objective_name, inf)
@@ -372,7 +413,7 @@ class LinkAwareRun:
         size = min(first << min(turn, 40), most * len(self.problem.tasks))
         if self._evaluations and not self._orders_pay:
             size = self._evaluations
-        left = self.budget.effort - self.budget.evaluations
+        left = self.budget.unused()
         return int(left) if left < 2 * size else size
 
     def restart(self, turn: int) -> None:
@@ -483,7 +524,10 @@ class LinkAwareRun:
         falls = self.params.cold / self.params.heats[0]
         base = budget.evaluations
         cost = annealing.steps_per_replay
-        total = cost * max(1, round((until - budget.progress()) * budget.size))
+        total = cost * self._moves(until, annealing)
+        judged = self._judged(annealing)
+        every = self.params.judged_every if judged else total
+        target = 0.0 if judged else self.target
         steps = 1
         while not self.over():
             first = annealing.evaluations
@@ -491,7 +535,8 @@ class LinkAwareRun:
                 return
             begun = budget.clock()
             steps = min(steps, total - first)
-            annealing.run(steps, hot, hot * falls, self.target, first, total)
+            stretch = min(steps, every - first % every)
+            annealing.run(stretch, hot, hot * falls, target, first, total)
             made = annealing.evaluations - first
             budget.evaluations = base + -(-annealing.evaluations // cost)
             budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)
@@ -500,11 +545,48 @@ class LinkAwareRun:
             # Replays may end early, and then predict the time of later ones badly. The
             # number of steps therefore at most doubles.
             steps = min(self.params.most_steps, fitting, 2 * steps)
-            if annealing.best_score < self._elite.score:
-                queues = annealing.best_queues()
-                rounds = annealing.best_rounds()
-                self.offer(
-                    Best(annealing.best_score, queues, origin=origin, rounds=rounds)
-                )
+            ended = annealing.evaluations >= total
+            due = ended or annealing.evaluations % every == 0
+            if judged and due and budget.unused() >= self.params.all_draws:
+                before = budget.evaluations
+                self._offer_present(annealing, origin)
+                base += budget.evaluations - before
+            elif not judged and annealing.best_score < self._elite.score:
+                self._offer_best(annealing, origin)
             if not made:
                 return
+
+    def _judged(self, annealing: Annealing) -> bool:
+        """Return whether noisy replays judge the plans of *annealing*."""
+        return self.robust and not annealing.by_bytes
+
+    def _moves(self, until: float, annealing: Annealing) -> int:
+        """Return the number of replays until share *until* of the restart is finished,
+        without the noisy ones.
+        """
+        left = (until - self.budget.progress()) * self.budget.size
+        if self._judged(annealing):
+            left /= 1.0 + self.params.all_draws / self.params.judged_every
+        return max(1, round(left))
+
+    def _offer_best(self, annealing: Annealing, origin: str) -> None:
+        """Offer the best plan of *annealing*."""
+        found = Best(
+            annealing.best_score,
+            annealing.best_score,
+            queues=annealing.best_queues(),
+            origin=origin,
+            rounds=annealing.best_rounds(),
+        )
+        self.offer(found)
+
+    def _offer_present(self, annealing: Annealing, origin: str) -> None:
+        """Judge the present plan of *annealing* by noisy replays, and offer it."""
+        found = Best(
+            annealing.line.now,
+            queues=annealing.present_queues(),
+            origin=origin,
+            rounds=annealing.present_rounds(),
+        )
+        self.judge(found)
+        self.offer(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain, pairwise, zip_longest
 
@@ -14,12 +14,13 @@ from ioopt.problems.replication import (
     ReplicationProblem,
 )
 from ioopt.sim.replication.build import (
-    Queues as QueuesOfPlan,
-)
-from ioopt.sim.replication.build import (
+    Noise,
     build_world,
     give_queues,
     maker_for,
+)
+from ioopt.sim.replication.build import (
+    Queues as QueuesOfPlan,
 )
 from ioopt.solvers.replication.plans import fitting, flat, successors
 from ioopt.solvers.replication.search import line_kernel
@@ -41,7 +42,7 @@ class Engine:
 
     With the same seed, the same calls give the same answers, compiled or not. Scores
     are makespans in seconds, or with *additive* the batch times (13) of the replayed
-    transfers.
+    transfers. *noise* is the noise of :meth:`noisy_mean`.
     """
 
     def __init__(
@@ -51,10 +52,12 @@ class Engine:
         options: ReplayOptions = RULES,
         additive: bool = False,
         kernels: Kernels = "auto",
+        noise: Noise | None = None,
     ) -> None:
         self.problem = problem
         self.make = maker_for(problem, kernels)
         self.options = options
+        self.additive = additive
         tasks = range(len(problem.tasks))
         queues = [tasks, *([()] * (len(problem.nodes) - 1))]
         # Room for a plan with a barrier before every task.
@@ -63,7 +66,7 @@ class Engine:
         moves = 0
         if additive:
             moves = 2 * sum(map(len, problem.inputs)) + 1
-        self.world = build_world(problem, plan, self.make, room=moves)
+        self.world = build_world(problem, plan, self.make, room=moves, noise=noise)
         self.chance = self.make.records(
             Chance, 1, seed=1 + (seed * 7919 + 104729) % (MODULUS - 1)
         )[0]
@@ -71,6 +74,7 @@ class Engine:
         self.copy_cost = 1.0 / problem.copy_bytes_per_second
         self.anneal = self.make.function(line_kernel.anneal)
         self._score = self.make.function(line_kernel.score)
+        self._noisy_mean = self.make.function(line_kernel.noisy_mean)
         self.score_line = self.make.function(line_kernel.score_line)
 
     def line(
@@ -146,6 +150,30 @@ class Engine:
         give_queues(self.world, queues, eviction)
         return self._score(self.world, self.fetch_cost, self.copy_cost, float("inf"))
 
+    def noisy_mean(
+        self,
+        queues: Queues,
+        eviction: EvictionPolicy,
+        rounds: Queues,
+        draws: range,
+        most: float = float("inf"),
+    ) -> float:
+        """Return the mean score, in seconds, of replays of a plan under unfair sharing,
+        one for each of the numbers *draws*.
+
+        Barriers separate *rounds*; there are none if it is empty. The result is
+        infinite if the mean is above *most* seconds.
+        """
+        give_queues(self.world, queues, eviction, rounds)
+        return self._noisy_mean(
+            self.world,
+            self.fetch_cost,
+            self.copy_cost,
+            draws.start,
+            len(draws),
+            most,
+        )
+
 
 class Annealing:
     """Improve one plan in stretches, between which the caller can check the clock.
@@ -195,6 +223,11 @@ class Annealing:
         return self.line.best
 
     @property
+    def by_bytes(self) -> bool:
+        """Return whether plans are scored by the time of their transfers."""
+        return bool(self.line.by_bytes)
+
+    @property
     def best_score(self) -> float:
         """Return the least makespan found, in seconds; infinite if plans are not
         replayed.
@@ -208,22 +241,43 @@ class Annealing:
 
     def best_queues(self) -> Queues:
         """Return the queue of each node in the best plan."""
-        queues: Queues = [[] for _ in range(self._engine.world.num_nodes)]
-        for k in self.line.best_order:
-            queues[self.line.best_node[k]].append(k)
-        return queues
+        return self._queues(self.line.best_order, self.line.best_node)
 
     def best_rounds(self) -> Queues:
         """Return the rounds of the best plan in order, each as a list of tasks.
 
         Barriers separate the rounds. The list is empty if the plan has no barriers.
         """
-        rounds = Queues([[]])
-        for k, cut in zip(self.line.best_order, self.line.best_cut):
-            if cut and rounds[-1]:
-                rounds.append([])
-            rounds[-1].append(k)
-        return rounds if len(rounds) > 1 else []
+        return _rounds(self.line.best_order, self.line.best_cut)
+
+    def present_queues(self) -> Queues:
+        """Return the queue of each node in the present plan."""
+        return self._queues(self.line.order, self.line.node)
+
+    def present_rounds(self) -> Queues:
+        """Return the rounds of the present plan, as :meth:`best_rounds` does."""
+        return _rounds(self.line.order, self.line.cut)
+
+    def _queues(self, order: Iterable[int], node: Sequence[int]) -> Queues:
+        """Return the queue of each node for the tasks of *order*, task k on
+        ``node[k]``.
+        """
+        queues: Queues = [[] for _ in range(self._engine.world.num_nodes)]
+        for k in order:
+            queues[node[k]].append(k)
+        return queues
+
+
+def _rounds(order: Iterable[int], cut: Iterable[int]) -> Queues:
+    """Return the tasks of *order* in rounds; *cut* is 1 at the places where a round
+    begins.
+    """
+    rounds = Queues([[]])
+    for k, begins in zip(order, cut, strict=True):
+        if begins and rounds[-1]:
+            rounds.append([])
+        rounds[-1].append(k)
+    return rounds if len(rounds) > 1 else []
 
 
 def by_replays(engine: Engine, queues: Queues) -> Annealing:

@@ -53,6 +53,17 @@ class SearchParams(Record):
     if a replay takes at most ``cheap_seconds``, since the answer is replayed once more.
     Replays in plain Python that take longer than ``long_replay_seconds`` check the
     clock themselves.
+
+    *Robust plans*: annealing judges its present plan every ``judged_every`` replays. A
+    plan whose score is above ``hopeless`` times the best mean so far is passed over.
+    Others are judged by ``few_draws`` noisy replays, and if their mean is at most
+    ``give_up`` times the best mean, by ``all_draws``. At the end the finalists are
+    judged by ``final_draws`` other noisy replays: at most ``finalists`` plans of the
+    least means, all within ``near`` times the least one, and so few that this takes at
+    most the share ``final_share`` of all replays. A run that can make fewer than
+    ``fewest_judged`` replays does not judge plans. A plan that meets the bound or the
+    requested gap ends the run at once if its mean is at most ``steady`` times its
+    score, else after ``patience`` more replays for each task.
     """
 
     evaluations_per_task: int = Field(default=200, ge=0)
@@ -80,6 +91,18 @@ class SearchParams(Record):
     cheap_seconds: Seconds = 0.05
     deal_share: Annotated[float, Field(ge=0, le=1)] = 0.15
     long_replay_seconds: Seconds = 1.0
+    judged_every: Count = 100
+    few_draws: Count = 3
+    all_draws: Count = 12
+    hopeless: Annotated[float, Field(ge=1)] = 1.05
+    give_up: Annotated[float, Field(ge=1)] = 1.01
+    final_draws: Count = 24
+    finalists: Count = 20
+    near: Annotated[float, Field(ge=1)] = 1.003
+    final_share: Share = 0.05
+    fewest_judged: Count = 100
+    steady: Annotated[float, Field(ge=1)] = 1.0001
+    patience: Count = 200
 
     def evaluations(
         self, problem: ReplicationProblem, limit: float | None = None
