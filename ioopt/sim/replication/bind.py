@@ -63,16 +63,20 @@ def bound_outcome(
     """
     if outcome.plan is None:
         return outcome
+    if outcome.plan.bound_moves is not None:
+        return outcome
     try:
-        plan = bind(problem, outcome.plan, deadline=deadline)
+        replay = replayed(problem, outcome.plan, deadline=deadline)
     except OutOfTime as error:
         note = f"the transfers are not in the plan: {error}"
         return replace(outcome, notes=(*outcome.notes, note))
     except SimulationError:
         return outcome
+    note = f"by the rules the plan ends at {replay.makespan_seconds:.6g} s"
     return replace(
         outcome,
-        plan=plan,
+        plan=bound_plan(problem, outcome.plan, replay),
+        notes=(*outcome.notes, note),
         bound=None,
         objective_name="makespan_seconds",
         simulation=None,

@@ -19,9 +19,9 @@ Nothing here knows how long an action takes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from typing import Literal
 
@@ -552,24 +552,11 @@ class _Builder:
         """Return the graph, with its actions numbered anew: each after all that it
         waits for, and of those that may come next the one found first.
         """
-        waits = []
-        before: dict[int, list[int]] = {}
-        following: list[list[int]] = [[] for _ in self.after_end]
+        before = {}
         for number, ended in enumerate(self.after_end):
             before[number] = sorted(ended | self.after_start[number])
-            waits.append(len(before[number]))
-            for other in before[number]:
-                following[other].append(number)
-        ready = [number for number, count in enumerate(waits) if count == 0]
-        order: list[int] = []
-        while ready:
-            number = heappop(ready)
-            order.append(number)
-            for other in following[number]:
-                waits[other] -= 1
-                if waits[other] == 0:
-                    heappush(ready, other)
-        if len(order) < len(waits):
+        order = _in_order(before)
+        if len(order) < len(before):
             cycle = " -> ".join(map(self._name, find_cycle(before)))
             hint = ""
             if self.plan.moves_after is None:
@@ -624,6 +611,29 @@ class _Builder:
     def _name(self, number: int) -> str:
         """Return how messages call the action with a number of this builder."""
         return name_of(self.problem, self._action(number))
+
+
+def _in_order(before: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return the keys of *before*, each after all that it waits for, and the least of
+    those that may come next first; without those that wait for each other.
+    """
+    following: dict[int, list[int]] = defaultdict(list)
+    waits = {}
+    for number, others in before.items():
+        waits[number] = len(others)
+        for other in others:
+            following[other].append(number)
+    ready = [number for number, count in waits.items() if count == 0]
+    heapify(ready)
+    order = []
+    while ready:
+        number = heappop(ready)
+        order.append(number)
+        for other in following[number]:
+            waits[other] -= 1
+            if waits[other] == 0:
+                heappush(ready, other)
+    return order
 
 
 def name_of(problem: ReplicationProblem, action: Action) -> str:

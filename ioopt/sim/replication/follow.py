@@ -55,6 +55,17 @@ def follow(
     return report(problem, link, replay, actual)
 
 
+SECONDS_PER_ACTION = 4e-5
+"""Seconds that following a plan takes for each of its actions (measured)."""
+
+
+def follow_seconds(problem: ReplicationProblem, plan: ReplicationPlan) -> float:
+    """Return the estimated seconds in which a bound plan is followed once."""
+    moves = plan.bound_moves or ()
+    actions = len(problem.tasks) + len(moves) + len(plan.evictions)
+    return SECONDS_PER_ACTION * actions
+
+
 class Follower:
     """Carry out the graph of a bound plan on the records of a replay.
 

@@ -118,18 +118,23 @@ def noisy_metrics(
     if told is not None:
         noise = Noise(told.latency_seconds, told.sharing_noise)
         draws = told.draws
-    else:
-        # Bound plans are followed in plain Python.
-        engine: Engine = "auto" if plan.bound_moves is None else "python"
-        seconds = replay_seconds(problem, maker_for(problem, engine))
-        if draws * seconds > NOISY_SECONDS:
-            return {}
+    elif _noisy_seconds(problem, plan) * draws > NOISY_SECONDS:
+        return {}
     found = spread_of(noisy_makespans(problem, plan, noise, draws))
     return {
         "noisy_mean_seconds": found["mean"],
         "noisy_p95_seconds": found["p95"],
         "noise": {**asdict(noise), "draws": draws},
     }
+
+
+def _noisy_seconds(problem: ReplicationProblem, plan: ReplicationPlan) -> float:
+    """Return the estimated seconds of one noisy replay of *plan*."""
+    if plan.bound_moves is not None:
+        from ioopt.sim.replication.follow import follow_seconds
+
+        return follow_seconds(problem, plan)
+    return replay_seconds(problem, maker_for(problem))
 
 
 SPREAD = ("least", "median", "p95", "most", "mean")
