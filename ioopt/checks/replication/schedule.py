@@ -240,32 +240,41 @@ def _core_numbers(
     stated: as many as they need, of their node, and each for one task at a time.
     """
     taken: dict[tuple[str, int], list[_Run]] = defaultdict(list)
-    rows = [(row["id"], row) for row in schedule.get("tasks", ())]
-    rows += [(row["file"], row) for row in schedule.get("copy_entries", ())]
-    for name, row in rows:
+    for row in (*schedule.get("tasks", ()), *schedule.get("copy_entries", ())):
         numbers = row.get("cores")
         if numbers is None:
             continue
         node = problem.nodes[problem.node_index[row["node"]]]
-        wanted = 1
-        if "id" in row:
-            wanted = problem.tasks[problem.task_index[name]].cores
-        if len({*numbers}) != wanted or len(numbers) != wanted:
-            text = f"takes the cores {[*numbers]} of {node.id}, but needs {wanted}"
-            yield violation("cores", name, text)
-        for core in numbers:
-            if core >= node.cores:
-                text = f"takes core {core} of {node.id}, which has {node.cores}"
-                yield violation("cores", name, text)
-            elif "id" in row and node.cores > 1:
-                # A node with one core is checked to run one task at a time.
-                run = _Run(row["start_seconds"], row["end_seconds"], name)
-                taken[node.id, core].append(run)
+        name = row["id"] if "id" in row else row["file"]
+        yield from _core_counts(problem, node, name, row)
+        # A node with one core is checked to run one task at a time.
+        for core in numbers if "id" in row and node.cores > 1 else ():
+            run = _Run(row["start_seconds"], row["end_seconds"], name)
+            taken[node.id, core].append(run)
     for (node_id, core), runs in taken.items():
         for before, after in pairwise(sorted(runs)):
             if late(before.end, after.start):
                 text = f"takes core {core} of {node_id} while {before.task} computes"
                 yield violation("cores", after.task, text, before.end - after.start)
+
+
+def _core_counts(
+    problem: ReplicationProblem, node: Node, name: str, row: Schedule
+) -> Iterable[Violation]:
+    """Check that a task or a copy entry takes as many different cores as it needs, of
+    those that its node has.
+    """
+    numbers = row["cores"]
+    wanted = 1
+    if "id" in row:
+        wanted = problem.tasks[problem.task_index[name]].cores
+    if len({*numbers}) != wanted or len(numbers) != wanted:
+        text = f"takes the cores {[*numbers]} of {node.id}, but needs {wanted}"
+        yield violation("cores", name, text)
+    for core in numbers:
+        if core >= node.cores:
+            text = f"takes core {core} of {node.id}, which has {node.cores}"
+            yield violation("cores", name, text)
 
 
 def _staging(

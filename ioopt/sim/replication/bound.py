@@ -19,7 +19,7 @@ Nothing here knows how long an action takes.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
@@ -230,10 +230,8 @@ class _Builder:
         self.incoming: list[list[int]] = [[] for _ in self.queues]
         self.saves: list[list[int]] = [[] for _ in self.queues]
         for row, move in enumerate(self.moves):
-            if move.receiver == REMOTE:
-                self.saves[move.source].append(row)
-            else:
-                self.incoming[move.receiver].append(row)
+            rows = self.saves if move.receiver == REMOTE else self.incoming
+            rows[move.node()].append(row)
         self.lines = [self._line(i) for i in range(len(self.queues))]
         self.evictions = self._evictions()
         total = self.num_entries + len(self.moves) + len(plan.evictions)
@@ -382,10 +380,8 @@ class _Builder:
                 used -= sizes[self._leave(i, row, here)]
                 last_eviction = self._eviction(row)
             if number < self.num_entries:
-                comes: Sequence[int] = self.outputs[number]
                 self._read(i, number, here)
-            else:
-                comes = [self.moves[number - self.num_entries].file]
+            comes = self._files_of(number)
             for file in comes:
                 if file in here:
                     name = problem.files[file].id
@@ -404,6 +400,12 @@ class _Builder:
                 )
         for row in self.evictions.get(-1 - i, ()):
             self._leave(i, row, here)
+
+    def _files_of(self, number: int) -> Sequence[int]:
+        """Return the files that an entry writes, or that a move brings."""
+        if number < self.num_entries:
+            return self.outputs[number]
+        return (self.moves[number - self.num_entries].file,)
 
     def _arrive(self, i: int, file: int, number: int) -> _Stay:
         """Return a new stay of *file* on node *i*, which begins with an action."""
@@ -496,6 +498,12 @@ class _Builder:
                 if move.file in saved:
                     raise SimulationError(f"moves[{row}]: {name} is saved twice")
                 saved[move.file] = number
+        self._require_saved(saved)
+
+    def _require_saved(self, saved: Container[int]) -> None:
+        """Raise SimulationError unless all products that are to be kept are among the
+        files *saved*.
+        """
         for file, item in enumerate(self.problem.files):
             product = self.problem.producer[file] >= 0
             if item.keep and product and file not in saved:

@@ -51,6 +51,10 @@ class Room:
             and self._fits(row.resources)
         ]
 
+    def takes(self, name: str) -> bool:
+        """Return whether enough resources are free for job *name*."""
+        return self._fits(self._rows[name].resources)
+
     def _fits(self, needs: Iterable[int]) -> bool:
         """Return whether at least the amount in *needs* is free of every resource."""
         return all(need <= have for need, have in zip(needs, self._free))

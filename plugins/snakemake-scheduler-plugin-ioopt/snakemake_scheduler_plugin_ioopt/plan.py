@@ -50,21 +50,22 @@ class PlanOrder:
         left = {self._task_of(job) for job in (*remaining, *asked.jobs)}
         for act in self._startable(left):
             job = ready.get(str(act.task))
-            if job is not None and name_of(job) in room.able(self._running):
+            if job is not None and self._may(job, room):
                 self._run.started(act)
                 self._start(job, act, room, chosen)
         for job in asked.jobs:
-            free = self._task_of(job) is None and name_of(job) not in self._running
-            if free and name_of(job) in room.able(self._running):
+            if self._task_of(job) is None and self._may(job, room):
                 self._start(job, None, room, chosen)
-        if not self._running:
-            able = room.able(self._running)
-            for job in asked.jobs:
-                if name_of(job) in able[:1]:
-                    self.notes.append(f"job {name_of(job)} starts out of the plan")
-                    self._tasks.discard(self._task_of(job))
-                    self._start(job, None, room, chosen)
+        able = [job for job in asked.jobs if self._may(job, room)]
+        if able and not self._running:
+            self.notes.append(f"job {name_of(able[0])} starts out of the plan")
+            self._tasks.discard(self._task_of(able[0]))
+            self._start(able[0], None, room, chosen)
         return chosen
+
+    def _may(self, job: Job, room: Room) -> bool:
+        """Return whether a job does not run yet and enough resources are free."""
+        return name_of(job) not in self._running and room.takes(name_of(job))
 
     def _startable(self, left: Container[str | None]) -> list[Act]:
         """Return the tasks that may start now; only tasks *left* have a job that has
