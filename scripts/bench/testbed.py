@@ -211,11 +211,11 @@ def runs_of(problem: ReplicationProblem, case: Case) -> Iterator[Carried]:
 
 def case_problem(case: Case) -> ReplicationProblem:
     """Return the scaled instance of *case*."""
-    problem = scaled(case.make(), case.factor)
+    problem = case.make()
     reason = reason_against(problem)
     if reason is not None:
         raise SystemExit(f"testbed: {problem.name} cannot be emulated: {reason}")
-    return problem
+    return scaled(problem, case.factor)
 
 
 def solved(problem: ReplicationProblem, solver: str) -> Result:

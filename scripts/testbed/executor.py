@@ -23,6 +23,22 @@ SILENT_SECONDS = 300.0
 """How long nothing may end before a run counts as stuck."""
 
 
+KNOWN = {
+    "instance": {"name", "meta", "network", "storages", "nodes", "files", "tasks"},
+    "nodes": {"id", "disk_bytes", "speed", "holds", "cores", "staging"},
+    "files": {"id", "bytes", "storage", "keep"},
+    "tasks": {
+        "id",
+        "compute_seconds",
+        "inputs",
+        "outputs",
+        "cores",
+        "release_seconds",
+    },
+}
+"""The keys of instances that a run takes into account, and names."""
+
+
 class Run(Protocol):
     """What decides: it says which actions start, by their numbers, and is told what
     happens.
@@ -85,9 +101,11 @@ def carry_out(
     the storage; return what happened.
 
     A bound plan is followed; in any other plan the timeline rules decide while it
-    runs. Raises CarryingFault if an agent reports a fault, or if nothing goes on, and
-    SimulationError for a plan that cannot be carried out.
+    runs. Raises CarryingFault for an instance with keys that agents do not know, if an
+    agent reports a fault, and if nothing goes on; SimulationError for a plan that
+    cannot be carried out.
     """
+    require_known(problem)
     run: Run
     actions: Sequence[Action]
     if plan.bound_moves is not None:
@@ -99,6 +117,26 @@ def carry_out(
         actions = live.actions
     lay_out(problem, cluster)
     return _Carrying(problem, run, actions, cluster).to_the_end()
+
+
+def require_known(problem: ReplicationProblem) -> None:
+    """Raise CarryingFault if an item of *problem* has a key that agents do not know,
+    with another value than its default: ignoring the key would misread the instance.
+    """
+    groups = {
+        "instance": (problem,),
+        "nodes": problem.nodes,
+        "files": problem.files,
+        "tasks": problem.tasks,
+    }
+    for group, items in groups.items():
+        for item in items:
+            for key, described in type(item).model_fields.items():
+                value = getattr(item, key)
+                if key not in KNOWN[group] and value != described.default:
+                    raise CarryingFault(
+                        f"{group}: {key} = {value!r} cannot be carried out"
+                    )
 
 
 def require_space(problem: ReplicationProblem, folder: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ioopt.problems.replication import ReplicationProblem
+from testbed.executor import require_known
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,10 @@ def scaled(
 
     A plan has then the makespan times *factor*, unless interfaces are cut to their
     largest emulated rate. Disks are rounded up, by a byte for each file, because sizes
-    are whole numbers.
+    are whole numbers. Raises CarryingFault for an instance with keys that cannot be
+    carried out.
     """
+    require_known(problem)
     before = problem.network
     by_bytes = rates.link / before.remote_bytes_per_second * factor
     interface = before.replica_bytes_per_second * by_bytes / factor
@@ -76,6 +79,4 @@ def reason_against(problem: ReplicationProblem) -> str | None:
         return "it has private links"
     if any(storage.bytes_per_second for storage in problem.storages):
         return "its storages have rates of their own"
-    if any(node.disk_bytes_per_second for node in problem.nodes):
-        return "its disks have rates of their own"
     return None

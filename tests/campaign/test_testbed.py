@@ -13,7 +13,7 @@ import pytest
 from bench import testbed as bench
 from testbed import network
 from testbed.cluster import CarryingFault
-from testbed.executor import Record
+from testbed.executor import Record, carry_out
 from testbed.scale import RATES, reason_against, scaled
 
 import ioopt
@@ -102,6 +102,13 @@ def test_what_the_network_cannot_carry_is_told():
     assert reason_against(problem) is None
     private = problem.network.model_copy(update={"remote_link": "per-node"})
     assert "private" in reason_against(problem.model_copy(update={"network": private}))
+    slow = problem.nodes[0].model_copy(update={"disk_bytes_per_second": 1e6})
+    disks = problem.model_copy(update={"nodes": (slow, *problem.nodes[1:])})
+    told = "nodes: disk_bytes_per_second = 1000000.0 cannot be carried out"
+    with pytest.raises(CarryingFault, match=told):
+        scaled(disks, 1.0)
+    with pytest.raises(CarryingFault, match=told):
+        carry_out(disks, ReplicationPlan(order={}), None)
 
 
 def test_the_stored_run_is_the_one_that_the_readme_tells_of():
