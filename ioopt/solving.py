@@ -56,6 +56,8 @@ REPLAY_SHARE = 0.75
 """The share of the time left that replay and check may use; after that the plan is
 checked without a replay.
 """
+NOISE_SHARE = 0.25
+"""The share of the time left that replays under noise may use, by an estimate."""
 SOLVER_SHARE = 0.6
 """The share of the time left, overtime included, that a solver may use when its time
 limit is nearly over.
@@ -633,7 +635,9 @@ def _checked(
         violations += report.excused
     settings = beyond(kind, problem, outcome.plan, schedule)
     if replay.simulation is not None and not (violations or settings):
-        measured = {**measured, **kind.under_noise(problem, outcome.plan)}
+        seconds = NOISE_SHARE * processor_seconds_left(request.deadline)
+        noisy = kind.under_noise(problem, outcome.plan, seconds=seconds)
+        measured = {**measured, **noisy}
     quick_bound = partial(kind.bound, problem, request.deadline)
     found = Evidence(
         kind.objective,

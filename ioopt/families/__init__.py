@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from math import inf
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -334,12 +335,16 @@ class Kind(Format):
         )
 
     def under_noise(
-        self, problem: Any, plan: Any, told: Mapping[str, Any] | None = None
+        self,
+        problem: Any,
+        plan: Any,
+        told: Mapping[str, Any] | None = None,
+        seconds: float = inf,
     ) -> Json:
         """Return the metrics of *plan* under noise; empty if the kind has none.
 
         *told* are the metrics that a result states: the noise that they name is used
-        again.
+        again. Without them, nothing is computed if it would take more than *seconds*.
         """
         return {}
 

@@ -5,6 +5,7 @@ share files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ioopt.families import (
@@ -144,13 +145,14 @@ class Replication(Kind):
         problem: ReplicationProblem,
         plan: ReplicationPlan,
         told: Mapping[str, Any] | None = None,
+        seconds: float = inf,
     ) -> Json:
         from ioopt.formats.native import validate
         from ioopt.problems.replication import NoisyRuns
         from ioopt.sim.replication.noisy import noisy_metrics
 
         if told is None:
-            return noisy_metrics(problem, plan)
+            return noisy_metrics(problem, plan, seconds=seconds)
         stated = validate(NoisyRuns, told["noise"], "metrics.noise")
         return noisy_metrics(problem, plan, stated)
 

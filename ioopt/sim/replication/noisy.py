@@ -102,14 +102,18 @@ NOISY_SECONDS = 0.5
 
 
 def noisy_metrics(
-    problem: ReplicationProblem, plan: ReplicationPlan, told: NoisyRuns | None = None
+    problem: ReplicationProblem,
+    plan: ReplicationPlan,
+    told: NoisyRuns | None = None,
+    seconds: float = NOISY_SECONDS,
 ) -> Json:
     """Return the mean and the 95 % of the makespan of *plan* under noise, and the noise
     and the number of draws.
 
     *told* are the noise and the number of draws to use (None: those by which plans are
-    judged). Without them, the dictionary is empty if noisy replays would take long. It
-    is also empty for a plan that was decided while tasks ran.
+    judged). Without them, the dictionary is empty if noisy replays would take more than
+    *seconds* by an estimate. It is also empty for a plan that was decided while tasks
+    ran.
     """
     if plan.dispatches is not None:
         return {}
@@ -118,7 +122,7 @@ def noisy_metrics(
     if told is not None:
         noise = Noise(told.latency_seconds, told.sharing_noise)
         draws = told.draws
-    elif _noisy_seconds(problem, plan) * draws > NOISY_SECONDS:
+    elif _noisy_seconds(problem, plan) * draws > min(seconds, NOISY_SECONDS):
         return {}
     found = spread_of(noisy_makespans(problem, plan, noise, draws))
     return {
