@@ -56,6 +56,8 @@ REPLAY_SHARE = 0.75
 """The share of the time left that replay and check may use; after that the plan is
 checked without a replay.
 """
+NOISE_SHARE = 0.25
+"""The share of the time left that replays under noise may use, by an estimate."""
 SOLVER_SHARE = 0.6
 """The share of the time left, overtime included, that a solver may use when its time
 limit is nearly over.
@@ -386,7 +388,7 @@ def _start(kind: Kind, problem: Problem, given: object) -> tuple[object, list[st
     broken = check_plan(kind, problem, start, None).violations
     if broken:
         return None, [f"the warm start is left out: {broken[0]}"]
-    return start, []
+    return kind.start(start), []
 
 
 def _run(
@@ -508,7 +510,12 @@ def _result(
     notes: list[str],
     wanted: _Wanted,
 ) -> Result:
+    found = outcome
+    if wanted.replay:
+        outcome = kind.as_asked(problem, request, found)
     values = _of_run(kind, spec, problem, request, outcome)
+    if outcome is not found:
+        values["trace"] = ()  # the trace is of plans as the solver found them
     claim = Claim(
         kind.metric(outcome.objective_name or kind.objective.name), outcome.bound
     )
@@ -628,7 +635,9 @@ def _checked(
         violations += report.excused
     settings = beyond(kind, problem, outcome.plan, schedule)
     if replay.simulation is not None and not (violations or settings):
-        measured = {**measured, **kind.under_noise(problem, outcome.plan)}
+        seconds = NOISE_SHARE * processor_seconds_left(request.deadline)
+        noisy = kind.under_noise(problem, outcome.plan, seconds=seconds)
+        measured = {**measured, **noisy}
     quick_bound = partial(kind.bound, problem, request.deadline)
     found = Evidence(
         kind.objective,

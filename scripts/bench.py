@@ -16,12 +16,15 @@ sys.path[:0] = [str(folder) for folder in Path(__file__).resolve().parents[:2]]
 from bench import speed, sweeps  # noqa: E402
 
 MODULES = {
+    "bound": "bench.bound",
     "bounds": "bench.bounds",
     "copy-entries": "bench.copy_entries",
     "foretold": "bench.foretold",
     "relaxation": "bench.relaxation",
     "robust": "bench.robust",
     "snakemake": "bench.on_snakemake",
+    "testbed": "bench.testbed",
+    "testbed-rates": "testbed.calibrate",
     "workflow-online": "bench.online",
 }
 """The modules of the benchmarks that are neither sweeps nor groups of speed
@@ -43,6 +46,11 @@ def main() -> None:
         "--quick", action="store_true", help="smaller sizes, minutes at most"
     )
     parser.add_argument(
+        "--smoke",
+        action="store_true",
+        help="testbed alone: one small run of seconds, which must be as planned",
+    )
+    parser.add_argument(
         "--keep",
         metavar="FOLDER",
         help="folder for the stores of sweeps, which are continued if they exist",
@@ -54,6 +62,11 @@ def main() -> None:
         parser.error(
             f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(names)}"
         )
+    if given.smoke:
+        if given.name != ["testbed"]:
+            parser.error("--smoke is for testbed alone")
+        importlib.import_module(MODULES["testbed"]).smoke()
+        return
     for name in given.name:
         if name in MODULES:
             importlib.import_module(MODULES[name]).main(given.quick)

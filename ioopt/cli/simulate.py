@@ -45,6 +45,7 @@ Examples:
   ioopt simulate workflow.json result.json --actual-noise 0.3 --seed 7
   ioopt simulate workflow.json --solver locality --actual-noise 0.3 --seed 7
   ioopt simulate workflow.json result.json --set sources=least-loaded
+  ioopt simulate image.json result.json --set moves=schedule --sharing-noise 0.2
 """
 
 
@@ -99,8 +100,8 @@ Examples:
     help="Instead of RESULT: let this dispatcher decide while the tasks run.",
 )
 @set_option(
-    "An option of the replay: sources=least-loaded; for a batch also room, moves=plan, "
-    "barriers."
+    "An option of the replay: sources=least-loaded, moves=schedule; for a batch also "
+    "room, moves=plan, barriers."
 )
 @click.option(
     "--prefetch", is_flag=True, help="With --solver: one task may wait on a busy node."
@@ -159,11 +160,13 @@ def simulate(
     makespans: list[float] = []
     decided: Mapping[str, Any] = {}
     if result is not None:
-        plan = _plan(kind, result, settings, how)
+        plan = _plan(kind, problem, result, settings, how)
         with reading(result):
             replayed = replay(problem, plan, **how)
             if noise is not None:
                 makespans = noisy.noisy_makespans(problem, plan, noise, count, **how)
+        if "moves" in settings:
+            decided = {"plan": plan.to_dict()}
     else:
         row = registry.solver(solver, kind)
         run = partial(_dispatched, problem, row, settings, prefetch, how)
@@ -243,19 +246,34 @@ def _require_option(option: str, file: str, kind: Kind) -> None:
     )
 
 
-def _plan(kind: Kind, result: str, settings: Mapping[str, str], how: Json) -> Any:
+def _plan(
+    kind: Kind, problem: Any, result: str, settings: Mapping[str, str], how: Json
+) -> Any:
     """Return the plan in the file *result*; *settings* switch on options that go beyond
-    the rules of replays.
+    the rules of replays. With ``moves=schedule`` the plan is bound to its exact replay.
     """
     plan = plan_of(kind, options.read_result(result, kind).get("plan"), result)
-    if ("actual" in how or settings) and getattr(plan, "dispatches", None) is not None:
+    beyond = parse_settings(BatchOptions, settings, "simulate")
+    binds = beyond.moves == "schedule"
+    rules = [name for name in settings if name != "moves" or not binds]
+    otherwise = rules or ("actual" in how and not binds)
+    if otherwise and getattr(plan, "dispatches", None) is not None:
         raise UsageError(
             f"{result}: its dispatches were decided on other times or options; use "
             "--solver, or solve with --set mode=replay for a plan of queues"
         )
+    if rules and getattr(plan, "bound_moves", None) is not None:
+        raise UsageError(
+            f"{result}: its plan states all transfers, so --set {rules[0]} changes "
+            "nothing; leave it out"
+        )
     if settings:
-        beyond = parse_settings(BatchOptions, settings, "simulate")
         plan = plan.model_copy(update=beyond.of_plan(settings))
+    if binds:
+        from ioopt.sim.replication.bind import bind
+
+        with reading(result):
+            return bind(problem, plan, how.get("link"))
     return plan
 
 

@@ -30,6 +30,7 @@ Examples:
   ioopt solve cycle3
   ioopt solve image.json --solver ip --time-limit 30 -o result.json
   ioopt solve image.json --solver two-stage --set eviction=popularity --set thresh=0.2
+  ioopt solve image.json --set moves=schedule -o bound.json   (states its transfers)
   ioopt solve image.json --solver ip-printed --backend CBC --format json
   cat matrix.json | ioopt solve - --now --solver migrate-iogs
 """

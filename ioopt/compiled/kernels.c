@@ -1,4 +1,4 @@
-/* text 33601a449985317fd6d6a64d58a2ed69c7af96e5240acb748191ca8df6dc35f5 */
+/* text 8cdca7dda84151048210eae11dc943a3aef7f51ad3792341030874a2b9887cde */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -417,12 +417,15 @@ typedef struct {
   int32_t first_output;
   int32_t end_output;
   int32_t cores;
+  int32_t turn;
 } replication_world_Entry;
 
 typedef struct {
   double at;
+  int64_t moves;
   int32_t file;
   int32_t node;
+  int32_t begun;
 } replication_world_Eviction;
 
 typedef struct {
@@ -533,6 +536,7 @@ typedef struct {
   int64_t passed;
   int64_t changed;
   int64_t begun;
+  int64_t starts;
 } replication_world_Run;
 
 typedef struct {
@@ -541,6 +545,7 @@ typedef struct {
   int32_t file;
   int32_t source;
   int32_t destination;
+  int32_t begun;
 } replication_world_Transfer;
 
 typedef struct {
@@ -6757,6 +6762,8 @@ static inline void replication_disk_evict(replication_world_World * w, int64_t i
     eviction->file = FIT32(f);
     eviction->node = FIT32(i);
     eviction->at = now;
+    eviction->moves = run->transfers;
+    eviction->begun = FIT32(run->starts);
   }
   run->evictions = (n + 1LL);
 }
@@ -7690,6 +7697,7 @@ static inline void replication_kernel_reset_numbers(replication_world_World * w)
   run->passed = 0LL;
   run->changed = 0LL;
   run->begun = 0LL;
+  run->starts = 0LL;
 }
 
 static inline void replication_kernel_start_entries(replication_world_World * w, double now) {
@@ -7750,6 +7758,8 @@ static inline int64_t replication_kernel_start_on_shared(replication_world_World
   node->running = FIT32((node->running + 1LL));
   if (w->logging) {
     entry->start = now;
+    entry->turn = FIT32(w->run->starts);
+    w->run->starts = (w->run->starts + 1LL);
   }
   (&AT(w->cores, c))->step = FIT32((-1LL));
   (&AT(w->cores, c))->end = (now + entry->overhead);
@@ -7816,6 +7826,8 @@ static inline int64_t replication_kernel_start_task(replication_world_World * w,
   }
   if (w->logging) {
     entry->start = now;
+    entry->turn = FIT32(w->run->starts);
+    w->run->starts = (w->run->starts + 1LL);
   }
   return 1;
 }
@@ -8270,6 +8282,7 @@ static inline void replication_moves_set_off(replication_world_World * w, int64_
     transfer->source = FIT32(source);
     transfer->destination = FIT32(target);
     transfer->start = now;
+    transfer->begun = FIT32(run->starts);
   }
   flow->row = n;
   run->transfers = (n + 1LL);
@@ -9435,4 +9448,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "33601a449985317fd6d6a64d58a2ed69c7af96e5240acb748191ca8df6dc35f5"; }
+EXPORTED const char *text_digest(void) { return "8cdca7dda84151048210eae11dc943a3aef7f51ad3792341030874a2b9887cde"; }

@@ -23,6 +23,7 @@ from typing import Self
 from pydantic_core import to_jsonable_python
 
 from ioopt import arguments, registry
+from ioopt.embed.bound import Act, PlanRun
 from ioopt.embed.guard import DEADLINE_SHARE, Decision, Guard, restoring
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import validate
@@ -38,6 +39,7 @@ from ioopt.problems.replication import (
     Task,
 )
 from ioopt.result import Result
+from ioopt.sim.replication.bind import bind
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 from ioopt.solving import solve
 from ioopt.units import counted
@@ -60,6 +62,14 @@ class Step:
     stage: tuple[tuple[str, str | None], ...]
 
 
+@dataclass(frozen=True)
+class _Planned:
+    """The order of a plan, and a run of it if it is bound."""
+
+    order: Order
+    run: PlanRun | None = None
+
+
 class ReplicationPlanner:
     """Plan which node runs which task, given the files that are on the nodes' disks
     now.
@@ -72,6 +82,10 @@ class ReplicationPlanner:
     files are on the disks. Invalid input raises an ioopt error at the call and changes
     nothing. A solver that raises, hangs or returns an invalid order never raises an
     error in the caller: a greedy order replaces its order.
+
+    With the setting ``moves=schedule`` the plan is bound: :meth:`acts`,
+    :meth:`started` and :meth:`ended` then take the place of :meth:`next`,
+    :meth:`staged`, :meth:`evicted` and :meth:`completed`.
     """
 
     def __init__(
@@ -101,6 +115,10 @@ class ReplicationPlanner:
         self._running: dict[str, tuple[str, Task]] = {}
         self._queues: Order = {name: [] for name in self._nodes}
         self._guard = Guard()
+        self._binds = self._settings.get("moves") == "schedule"
+        self._run: PlanRun | None = None
+        self._plans = 0
+        self._under_way: dict[tuple[int, int], Act] = {}
         if len(self._nodes) < len(nodes):
             raise InstanceError("nodes: two of them have the same id")
         self._problem()  # raises for impossible holdings
@@ -178,6 +196,8 @@ class ReplicationPlanner:
         """Ask the solver for the order of the waiting tasks on each node, and store
         this order.
         """
+        self._plans += 1
+        self._run = None
         if not problem.tasks or not self._nodes:
             self._queues = {name: [] for name in self._nodes}
             return Decision(len(self._tasks))
@@ -193,27 +213,94 @@ class ReplicationPlanner:
         }
         found: list[Result] = []
 
-        def wanted() -> Order:
+        def wanted() -> _Planned:
             found.append(solve(problem, self._solver, **how))
             if found[0].plan is None:
                 raise IooptError(
                     "; ".join(found[0].notes) or f"no plan: {found[0].status}"
                 )
-            return _order_of(found[0].plan)
+            return self._followed(problem, found[0].plan)
 
-        order, notes = self._guard.run(
+        def greedy() -> _Planned:
+            return self._followed(problem, plan_job_data_present(problem)[0])
+
+        planned, notes = self._guard.run(
             wanted,
-            lambda: _order_of(plan_job_data_present(problem)[0]),
-            lambda order: _wrong(problem, order),
+            greedy,
+            lambda planned: _wrong(problem, planned.order),
             deadline,
             until.limit_seconds,
         )
+        order = planned.order
         self._queues = {name: list(order.get(name, [])) for name in self._nodes}
+        self._run = planned.run
+        if self._under_way:
+            self._run = None
+            acts = counted(len(self._under_way), "act")
+            notes = (*notes, f"{acts} under way; call plan() once they have ended")
         count = len(self._tasks)
         if notes or not found:
             return Decision(count, notes=notes)
         result = found[0]
         return Decision(count, result.objective, result.bound, result.gap, result.notes)
+
+    def _followed(self, problem: ReplicationProblem, plan: object) -> _Planned:
+        """Return the order of a plan and, with ``moves=schedule``, a run of it."""
+        order = _order_of(plan)
+        if not self._binds:
+            return _Planned(order)
+        bound = bind(problem, ReplicationPlan.model_validate(plan))
+        return _Planned(order, PlanRun(problem, bound))
+
+    def acts(self) -> tuple[Act, ...]:
+        """Return the acts of the bound plan that may start now, each with the file and
+        its source or the task; they may all start together.
+
+        Report each of them by :meth:`started` and :meth:`ended`, an eviction too. There
+        are none after a call that planned anew while acts were under way: what these
+        change on the disks was not known. End them, and call :meth:`plan`. Raises
+        UsageError without the setting ``moves=schedule``.
+        """
+        if not self._binds:
+            raise UsageError("acts: only with the setting moves=schedule")
+        if self._run is None:
+            return ()
+        return tuple([replace(act, plan=self._plans) for act in self._run.acts()])
+
+    @property
+    def under_way(self) -> tuple[Act, ...]:
+        """The acts that have started and not ended."""
+        return tuple(self._under_way.values())
+
+    def started(self, act: Act) -> None:
+        """Record that an act has started. Raises UsageError for one that must wait, and
+        for one of an earlier plan.
+        """
+        if self._run is None or act.plan != self._plans:
+            raise UsageError(f"act {act.number}: it belongs to no plan that runs")
+        self._run.started(act)
+        self._under_way[act.plan, act.number] = act
+        if act.task is not None:
+            self._queues[act.node].remove(act.task)
+            self._running[act.task] = act.node, self._tasks.pop(act.task)
+
+    def ended(self, act: Act) -> None:
+        """Record that an act has ended, and what that changes on the disk of its node.
+        Raises UsageError for one that is not under way.
+        """
+        if (act.plan, act.number) not in self._under_way:
+            raise UsageError(f"act {act.number}: it is not under way")
+        del self._under_way[act.plan, act.number]
+        if self._run is not None and act.plan == self._plans:
+            self._run.ended(act)
+        if act.node not in self._nodes:
+            return  # the node was lost, and what was on it
+        if act.kind == "task" and act.task in self._running:
+            self.completed(act.task)
+        elif act.kind == "transfer":
+            self.staged(act.node, str(act.file))
+        elif act.kind == "eviction":
+            self.evicted(act.node, str(act.file))
 
     def _problem(self, tasks: Mapping[str, Task] | None = None) -> ReplicationProblem:
         """Return an instance of the waiting *tasks* (None: all of them), with the files
@@ -253,8 +340,10 @@ class ReplicationPlanner:
         None when no task waits in the node's queue.
 
         The source of a file is the first node that holds the file, in the planner's
-        order of nodes.
+        order of nodes. A bound plan is followed by :meth:`acts` instead.
         """
+        if self._binds:
+            raise UsageError("next: the plan is bound; take acts()")
         if arguments.name(node, "node") not in self._nodes:
             known = ", ".join(self._nodes) or "none"
             said = f"there is no node {node!r}; nodes: {known}; joined(node) adds one"

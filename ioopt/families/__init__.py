@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from math import inf
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
     from ioopt.measure import Measurement
     from ioopt.options import Deadline
     from ioopt.problems.base import Json, Problem
-    from ioopt.protocols import CheckReport, Outcome, Schedule, Simulation
+    from ioopt.protocols import (
+        CheckReport,
+        Outcome,
+        Schedule,
+        Simulation,
+        SolveRequest,
+    )
     from ioopt.result import Result
 
 T = TypeVar("T")
@@ -328,14 +335,30 @@ class Kind(Format):
         )
 
     def under_noise(
-        self, problem: Any, plan: Any, told: Mapping[str, Any] | None = None
+        self,
+        problem: Any,
+        plan: Any,
+        told: Mapping[str, Any] | None = None,
+        seconds: float = inf,
     ) -> Json:
         """Return the metrics of *plan* under noise; empty if the kind has none.
 
         *told* are the metrics that a result states: the noise that they name is used
-        again.
+        again. Without them, nothing is computed if it would take more than *seconds*.
         """
         return {}
+
+    def start(self, plan: Any) -> Any:
+        """Return *plan* in the form in which solvers can begin from it."""
+        return plan
+
+    def as_asked(
+        self, problem: Any, request: SolveRequest, outcome: Outcome
+    ) -> Outcome:
+        """Return a solver's *outcome* in the form for which the settings ask that all
+        solvers of the kind share; unchanged if they ask for none.
+        """
+        return outcome
 
     def bound(self, problem: Any, deadline: Deadline | None = None) -> float | None:
         """Return a quick, proven bound of the objective, for solvers that prove none;

@@ -5,6 +5,7 @@ share files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ioopt.families import (
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
     from ioopt.problems.base import Json
     from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
     from ioopt.problems.schedules import ReplicationSchedule
-    from ioopt.protocols import CheckReport, Schedule, Simulation
+    from ioopt.protocols import (
+        CheckReport,
+        Outcome,
+        Schedule,
+        Simulation,
+        SolveRequest,
+    )
     from ioopt.result import Result
 
 _RENAMED = {"lpt": "auto"}
@@ -125,6 +132,10 @@ class Replication(Kind):
     def simulate(
         self, problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
     ) -> Simulation:
+        if plan.bound_moves is not None:
+            from ioopt.sim.replication.follow import follow
+
+            return follow(problem, plan, **options)
         from ioopt.sim.replication.simulate import simulate
 
         return simulate(problem, plan, **options)
@@ -134,15 +145,28 @@ class Replication(Kind):
         problem: ReplicationProblem,
         plan: ReplicationPlan,
         told: Mapping[str, Any] | None = None,
+        seconds: float = inf,
     ) -> Json:
         from ioopt.formats.native import validate
         from ioopt.problems.replication import NoisyRuns
         from ioopt.sim.replication.noisy import noisy_metrics
 
         if told is None:
-            return noisy_metrics(problem, plan)
+            return noisy_metrics(problem, plan, seconds=seconds)
         stated = validate(NoisyRuns, told["noise"], "metrics.noise")
         return noisy_metrics(problem, plan, stated)
+
+    def start(self, plan: ReplicationPlan) -> ReplicationPlan:
+        return plan.by_rules()
+
+    def as_asked(
+        self, problem: ReplicationProblem, request: SolveRequest, outcome: Outcome
+    ) -> Outcome:
+        if getattr(request.settings, "moves", None) != "schedule":
+            return outcome
+        from ioopt.sim.replication.bind import bound_outcome
+
+        return bound_outcome(problem, outcome, request.deadline)
 
     def bound(
         self, problem: ReplicationProblem, deadline: Deadline | None = None

@@ -557,8 +557,12 @@ Room = Literal["largest", "mean", "next", "missing"]
 """Space that a node makes free before a task: enough for the largest, the mean or the
 next waiting task, or only the bytes that are missing.
 """
-MovesAre = Literal["advice", "plan"]
-"""Meaning of the transfers in a plan for its replay (timeline rule 7)."""
+MovesAre = Literal["advice", "plan", "schedule"]
+"""What the transfers of an answer are: advice for a replay, transfers that it carries
+out (timeline rule 7), or the whole order of an exact replay (timeline rule 12).
+"""
+MovesGiven = Literal["advice", "schedule"]
+"""``MovesAre`` for solvers whose transfers cannot be carried out by rule 7."""
 
 
 class BatchOptions(ReplayOptions):
@@ -573,7 +577,9 @@ class BatchOptions(ReplayOptions):
         """Return the options in *names*, under the names that they have in a plan."""
         chosen = {name: getattr(self, name) for name in names}
         moves = chosen.pop("moves", None)
-        return chosen if moves is None else {**chosen, "carry_out": moves == "plan"}
+        if moves in (None, "schedule"):
+            return chosen  # a plan is bound to its replay, however that treats moves
+        return {**chosen, "carry_out": moves == "plan"}
 
 
 Fetches = tuple[tuple[base.Name, base.Name], ...]
@@ -596,6 +602,20 @@ class Round(base.Record):
 
 
 MovesModel = Literal["static", "printed", "replay"]
+MoveRow = tuple[base.Name | None, base.Name, base.Name | None]
+"""A transfer of a bound plan: receiving node, file, source (None: remote storage).
+
+A save has the node None: the file goes from the source to the remote storage.
+"""
+EvictionRow = tuple[base.Name, base.Name, base.Count | base.Name | None]
+"""An eviction of a bound plan: node, file, and what needed the room.
+
+That is the number of a row of ``moves`` (from 0), the id of a task, or None.
+"""
+
+
+LEFT_TO_RULES = ("remote", "copies", "rounds", "barriers", "carry_out", "dispatches")
+"""Fields of a plan that a bound plan does not have."""
 
 
 class ReplicationPlan(ReplayOptions):
@@ -621,6 +641,13 @@ class ReplicationPlan(ReplayOptions):
     None means ``replay`` for a plan with an order only, and otherwise ``static``. A
     plan in rounds states its transfers in the rounds.
 
+    If ``moves`` is a list of rows instead, the plan is *bound* (timeline rule 12): the
+    rows are all transfers and saves, those of each node in order. ``moves_after`` has
+    one number for each row: of the entries in the queue of its node (of the saving
+    node, for a save) that must have started before. ``evictions`` are those of each
+    node in order. A bound plan decides nothing while it runs, so it has no rounds, no
+    dispatches, and no ``remote`` or ``copies``.
+
     ``dispatches`` has (seconds, round, task, node) for each decision of a policy during
     the run, with or without ``prefetch``; ``order`` follows from them. Files leave out
     a round of 0.
@@ -632,6 +659,8 @@ class ReplicationPlan(ReplayOptions):
             "rounds",
             "barriers",
             "moves",
+            "moves_after",
+            "evictions",
             "carry_out",
             "room",
             "dispatches",
@@ -646,11 +675,57 @@ class ReplicationPlan(ReplayOptions):
     eviction: EvictionPolicy = "farthest-next-use"
     rounds: tuple[Round, ...] | None = None
     barriers: bool = False
-    moves: MovesModel | None = None
+    moves: MovesModel | tuple[MoveRow, ...] | None = None
+    moves_after: tuple[base.Count, ...] | None = None
+    evictions: tuple[EvictionRow, ...] = ()
     carry_out: bool = False
     room: Room = "missing"
     dispatches: tuple[DispatchRow, ...] | None = None
     prefetch: bool = False
+
+    @model_validator(mode="after")
+    def _bound_alone(self) -> Self:
+        """Refuse rows of a bound plan without its moves, and moves that are bound and
+        left to rules at once.
+        """
+        if not isinstance(self.moves, tuple):
+            for name in ("moves_after", "evictions"):
+                if getattr(self, name):
+                    raise ValueError(f"{name}: only for a plan whose moves are a list")
+            return self
+        for name in LEFT_TO_RULES:
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}: a plan whose moves are a list has no {name}; leave it out"
+                )
+        after = self.moves_after
+        if after is not None and len(after) != len(self.moves):
+            raise ValueError(
+                f"moves_after: {len(after)} numbers for {len(self.moves)} moves"
+            )
+        return self
+
+    @property
+    def bound_moves(self) -> tuple[MoveRow, ...] | None:
+        """Return the transfers of a bound plan in order; None for any other plan."""
+        return self.moves if isinstance(self.moves, tuple) else None
+
+    @property
+    def moves_model(self) -> MovesModel | None:
+        """Return the name of the rules of ``remote`` and ``copies``.
+
+        A bound plan has neither, so its schedule is checked, as with ``replay``.
+        """
+        return "replay" if isinstance(self.moves, tuple) else self.moves
+
+    def by_rules(self) -> Self:
+        """Return the queues of a bound plan, whose transfers the rules of a replay
+        decide; any other plan unchanged.
+        """
+        if self.bound_moves is None:
+            return self
+        left = {"moves": "replay", "moves_after": None, "evictions": ()}
+        return self.model_copy(update=left)
 
     def moves_by_round(self) -> list[tuple[Fetches, Copies]]:
         """Return (``remote``, ``copies``) of each round; one pair for a plan without

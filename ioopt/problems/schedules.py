@@ -62,7 +62,12 @@ class Eviction(Part):
 
 
 class CopyDone(Eviction):
-    """A copy entry of a node's queue, and the time at which its file had arrived."""
+    """A copy entry of a node's queue, and the time at which its file had arrived.
+
+    ``cores`` has the number of the core that it took for this instant.
+    """
+
+    cores: tuple[NodeNumber, ...] | None = None
 
 
 class DiskUse(Part):

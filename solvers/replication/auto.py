@@ -11,7 +11,7 @@ and about the same makespan on ppa.
 from dataclasses import replace
 
 from ioopt.problems.base import Record
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.replication import MovesGiven, ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.replication import workflows
 from ioopt.solvers.replication.exact import exact_workflow, ip
@@ -20,12 +20,14 @@ from ioopt.solvers.replication.search import link_aware
 
 
 class Settings(Record):
-    """Configure the searches among which ``auto`` chooses.
+    """Configure the searches among which ``auto`` chooses, and the answer.
 
-    ``robust``: select plans by noisy replays, as ``link-aware`` does.
+    ``robust``: select plans by noisy replays, as ``link-aware`` does. ``moves``: with
+    ``schedule`` the plan has the transfers of its replay.
     """
 
     robust: bool = True
+    moves: MovesGiven = "advice"
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
@@ -34,6 +36,7 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Answer:
     """
     settings: Settings = request.settings or Settings()
     robust = settings.robust
+    request = replace(request, settings=None)
     tasks = len(problem.tasks)
     additive = request.measure == "additive_seconds"
     if additive and not problem.is_workflow:

@@ -8,7 +8,12 @@ from typing import Literal, Protocol
 
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair, least
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
-from ioopt.problems.replication import EvictionPolicy, ReplayOptions, ReplicationProblem
+from ioopt.problems.replication import (
+    EvictionPolicy,
+    MovesGiven,
+    ReplayOptions,
+    ReplicationProblem,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication.dispatch import dispatch
 
@@ -19,12 +24,14 @@ class Settings(ReplayOptions):
     ``mode``: with ``dispatch`` the answer is the run itself; with ``replay`` it is a
     plan with the queues of the run, whose tasks stage their files earlier.
     ``eviction``: policy of the run and of the replay. ``prefetch``: a task may be given
-    to a node whose cores are busy (used in mode ``dispatch`` only).
+    to a node whose cores are busy (used in mode ``dispatch`` only). ``moves``: with
+    ``schedule`` the plan has the transfers of its run or replay.
     """
 
     mode: Literal["replay", "dispatch"] = "replay"
     eviction: EvictionPolicy = "farthest-next-use"
     prefetch: bool = False
+    moves: MovesGiven = "advice"
 
 
 class EvictionSettings(Protocol):

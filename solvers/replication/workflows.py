@@ -9,6 +9,7 @@ from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import Deadline
 from ioopt.problems.replication import (
     EvictionPolicy,
+    MovesGiven,
     ReplayOptions,
     ReplicationProblem,
 )
@@ -35,9 +36,11 @@ Planner = Callable[[ReplicationProblem, SolveRequest], Answer]
 class Settings(ReplayOptions):
     """Configure the replay of the plan.
 
-    ``eviction`` is the eviction policy. The other options are extensions of the rules.
+    ``eviction`` is the eviction policy. ``moves``: with ``schedule`` the plan has the
+    transfers of its replay. The other options are extensions of the rules.
     """
 
+    moves: MovesGiven = "advice"
     eviction: EvictionPolicy = "farthest-next-use"
 
 

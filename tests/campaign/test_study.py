@@ -187,6 +187,7 @@ def test_a_failed_value_says_why_and_is_tried_again(
         assert len(rows_in(reader)) == 6
 
 
+@pytest.mark.slow
 def test_a_killed_study_goes_on_from_its_store(tmp_path):
     """The client ends at its fifth row without any farewell; then the
     same study runs again.

@@ -605,7 +605,12 @@ def _tables(result: Json) -> list[Json]:
 
 @way
 def entry_of_a_table_changed(result: Json, rng: random.Random) -> bool:
-    return any(_scaled(table, name, 2.0) for table in _tables(result) for name in table)
+    noise = result["metrics"].get("noise")
+    for table in _tables(result):
+        # Under another noise a steady plan has the same makespans: a true statement.
+        if table is not noise and any(_scaled(table, name, 2.0) for name in table):
+            return True
+    return False
 
 
 @way

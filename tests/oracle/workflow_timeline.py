@@ -880,7 +880,7 @@ def disagreement(
     import ioopt
     from ioopt import registry
     from ioopt.problems.replication import ReplayOptions, ReplicationPlan
-    from ioopt.sim.replication.dispatch import dispatch, replay_record
+    from ioopt.sim.replication.dispatch import dispatch
     from ioopt.sim.replication.simulate import simulate
 
     case = CASES[kind](seed)
@@ -927,7 +927,7 @@ def disagreement(
             options=ReplayOptions(**options),
             actual=actual,
         )
-        again = replay_record(problem, plan, engine=engine, actual=actual)
+        again = simulate(problem, plan, engine=engine, actual=actual)
         if again.schedule != found.schedule:
             return "the record runs otherwise", 0, 0
         given = [row[1:] for row in plan.dispatches or ()]

@@ -44,6 +44,7 @@ def test_every_decision_passes_the_checker(seed: int) -> None:
         assert len(placed) >= len(problem.running)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(SEEDS)
 def test_names_of_jobs_change_nothing(seed: int) -> None:

@@ -90,6 +90,10 @@ def check(
         metrics |= replayed
         if replayed:
             objectives["makespan_seconds"] = replayed["makespan_seconds"]
+    elif plan.bound_moves is not None:
+        from ioopt.checks.replication.bound import bound_violations
+
+        found.extend(bound_violations(problem, plan, None))
     if plan.dispatches is not None:
         found.extend(dispatch_violations(problem, plan, reader.queues, schedule))
     additive = _additive_of(reader, stages, schedule)
@@ -111,15 +115,15 @@ def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Viola
     problem = reader.problem
     plan = reader.plan
     if problem.is_workflow:
-        if plan.rounds is not None or plan.moves in ("static", "printed"):
+        if plan.rounds is not None or plan.moves_model in ("static", "printed"):
             text = (
                 "rounds and static moves are for batches; plans of workflows are "
                 "replayed"
             )
-            yield violation("moves", plan.moves or "rounds", text)
+            yield violation("moves", plan.moves_model or "rounds", text)
         yield from _too_big(problem, reader.assign)
         return
-    if plan.moves == "replay" or not _states_moves(plan):
+    if plan.moves_model == "replay" or not _states_moves(plan):
         yield from _too_big(problem, reader.assign)
         return
     if reader.complete():
@@ -135,7 +139,11 @@ def _replay_metrics(reader: _PlanReader, schedule: Schedule) -> Json:
     """
     problem = reader.problem
     broken = schedule_violations(
-        problem, reader.queues, schedule, reader.copies_wanted()
+        problem,
+        reader.queues,
+        schedule,
+        reader.copies_wanted(),
+        relays=reader.plan.bound_moves is not None,
     )
     reader.found.extend(broken)
     if any(item.rule in ("unknown", "instants") for item in broken):
@@ -211,13 +219,13 @@ def _states_moves(plan: ReplicationPlan) -> bool:
     """Return whether the plan states its moves itself and does not leave them to the
     replay.
     """
-    if plan.moves in ("static", "printed"):
+    if plan.moves_model in ("static", "printed"):
         return True
-    if plan.rounds is not None and plan.moves != "replay":
+    if plan.rounds is not None and plan.moves_model != "replay":
         return True
     if plan.remote or plan.copies:
         return True
-    return bool(plan.assign) and plan.moves is None
+    return bool(plan.assign) and plan.moves_model is None
 
 
 @dataclass
@@ -342,7 +350,7 @@ class _PlanReader:
         A plan without rounds becomes one stage; before it only the held files are on
         the disks.
         """
-        forest = self.plan.moves != "printed"
+        forest = self.plan.moves_model != "printed"
         remote = self._remote(self.plan.remote)
         copies = self._copies(self.plan.copies)
         wanted = frozenset(self.copy_entries)

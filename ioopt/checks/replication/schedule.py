@@ -39,11 +39,13 @@ def schedule_violations(
     queues: Mapping[str, Sequence[str]],
     schedule: Schedule,
     copies: Mapping[tuple[str, str], int],
+    relays: bool = False,
 ) -> list[Violation]:
     """Return all violations in *schedule*, which lists tasks, transfers and evictions.
 
     *queues* has, for each node id, the ids of its tasks in order. *copies* counts how
-    often each pair (file id, node id) is a copy entry of a queue.
+    often each pair (file id, node id) is a copy entry of a queue. If *relays*, a file
+    may come to a node only to be sent on.
     """
     unknown = [*_unknown(problem, schedule), *_instants(schedule)]
     if unknown:
@@ -54,6 +56,7 @@ def schedule_violations(
         return [
             *_tasks(problem, queues, schedule),
             *_rates(problem, schedule),
+            *_core_numbers(problem, schedule),
             *cores(problem, schedule),
             *memory(problem, schedule),
             *arrivals(problem, schedule, {}),
@@ -66,11 +69,12 @@ def schedule_violations(
         *_copy_entries(schedule, stays, copies),
         *_transfers(problem, schedule, stays),
         *_rates(problem, schedule),
+        *_core_numbers(problem, schedule),
         *(item for item in stays.found if item.rule == "eviction"),
         *_disks(problem, stays),
     ]
     if problem.is_workflow:
-        found += workflow_violations(problem, schedule, stays)
+        found += workflow_violations(problem, schedule, stays, relays)
     return found
 
 
@@ -264,6 +268,50 @@ def _queue_order(
         if alone and late(before.end, after.start):
             text = f"starts on {node.id} while {before.task} still computes"
             yield violation("overlap", after.task, text, before.end - after.start)
+
+
+def _core_numbers(
+    problem: ReplicationProblem, schedule: Schedule
+) -> Iterable[Violation]:
+    """Check the numbers of the cores that tasks and copy entries take, where they are
+    stated: as many as they need, of their node, and each for one task at a time.
+    """
+    taken: dict[tuple[str, int], list[_Run]] = defaultdict(list)
+    for row in (*schedule.get("tasks", ()), *schedule.get("copy_entries", ())):
+        numbers = row.get("cores")
+        if numbers is None:
+            continue
+        node = problem.nodes[problem.node_index[row["node"]]]
+        name = row["id"] if "id" in row else row["file"]
+        yield from _core_counts(problem, node, name, row)
+        # A node with one core is checked to run one task at a time.
+        for core in numbers if "id" in row and node.cores > 1 else ():
+            run = _Run(row["start_seconds"], row["end_seconds"], name)
+            taken[node.id, core].append(run)
+    for (node_id, core), runs in taken.items():
+        for before, after in pairwise(sorted(runs)):
+            if late(before.end, after.start):
+                text = f"takes core {core} of {node_id} while {before.task} computes"
+                yield violation("cores", after.task, text, before.end - after.start)
+
+
+def _core_counts(
+    problem: ReplicationProblem, node: Node, name: str, row: Schedule
+) -> Iterable[Violation]:
+    """Check that a task or a copy entry takes as many different cores as it needs, of
+    those that its node has.
+    """
+    numbers = row["cores"]
+    wanted = 1
+    if "id" in row:
+        wanted = problem.tasks[problem.task_index[name]].cores
+    if len({*numbers}) != wanted or len(numbers) != wanted:
+        text = f"takes the cores {[*numbers]} of {node.id}, but needs {wanted}"
+        yield violation("cores", name, text)
+    for core in numbers:
+        if core >= node.cores:
+            text = f"takes core {core} of {node.id}, which has {node.cores}"
+            yield violation("cores", name, text)
 
 
 def _staging(
@@ -471,6 +519,10 @@ def option_violations(
 
     All names in the schedule must be known.
     """
+    if plan.bound_moves is not None:
+        from ioopt.checks.replication.bound import bound_violations
+
+        return bound_violations(problem, plan, schedule)
     found: list[Violation] = []
     if problem.is_shared:
         return found  # nothing is staged or copied

@@ -58,17 +58,18 @@ class Stays:
 
 
 def workflow_violations(
-    problem: ReplicationProblem, schedule: Schedule, stays: Stays
+    problem: ReplicationProblem, schedule: Schedule, stays: Stays, relays: bool = False
 ) -> list[Violation]:
     """Return the violations in a schedule of the rules for cores, memory, arrivals,
     saves and lost products.
 
-    All names in the schedule must be known.
+    All names in the schedule must be known. If *relays*, a file may come to a node only
+    to be sent on.
     """
     return [
         *cores(problem, schedule),
         *memory(problem, schedule),
-        *arrivals(problem, schedule, {}),
+        *arrivals(problem, schedule, {}, relays),
         *saves(problem, schedule, stays),
         *refetches(problem, schedule),
         *losses(problem, schedule, stays),
@@ -128,13 +129,17 @@ def memory(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violatio
 
 
 def arrivals(
-    problem: ReplicationProblem, schedule: Schedule, given: Mapping[str, float]
+    problem: ReplicationProblem,
+    schedule: Schedule,
+    given: Mapping[str, float],
+    relays: bool = False,
 ) -> Iterable[Violation]:
     """Check that no task starts, and no file is moved for it, before the task is
     available.
 
     A task is available once it has arrived. If *given* has the time of its dispatch, it
-    is available only from then on.
+    is available only from then on. If *relays*, a file may come to a node where no task
+    reads it.
     """
     begins: dict[str, float] = {}
     for task in problem.tasks:
@@ -159,7 +164,8 @@ def arrivals(
         may = _may_come(problem, readers[key], node, move["end_seconds"], begins)
         if key in wanted:
             may = min(may, _first_arrival(problem, move["file"]))
-        if late(may, move["start_seconds"]):
+        relayed = relays and may == math.inf
+        if late(may, move["start_seconds"]) and not relayed:
             text = (
                 f"moves to {node} at {move['start_seconds']:g} s, but no task waits "
                 "for it there"

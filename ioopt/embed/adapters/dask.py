@@ -113,7 +113,7 @@ class Placement(SchedulerPlugin):
         for key in tasks:
             ts = scheduler.tasks[key]
             to_run = ts.state in ("released", "waiting") and ts.run_spec is not None
-            if to_run and _is_free(ts):
+            if to_run and is_free(ts):
                 ts.worker_restrictions = Pin([NOBODY])
                 self._held[key] = None
                 self._view = None
@@ -432,7 +432,7 @@ def _end(dask_scheduler: "Scheduler") -> Report:
     return placement.report
 
 
-def _is_free(ts: "TaskState") -> bool:
+def is_free(ts: "TaskState") -> bool:
     """Return whether Dask may run a task on any worker, and the task belongs to no P2P
     shuffle.
     """

@@ -61,6 +61,8 @@ def evict(w: World, i: int, f: int, now: float) -> None:
         eviction.file = f
         eviction.node = i
         eviction.at = now
+        eviction.moves = run.transfers
+        eviction.begun = run.starts
     run.evictions = n + 1
 
 

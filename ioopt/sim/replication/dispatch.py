@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from math import inf
-from typing import Any
 
 from ioopt.compiled.library import Engine
 from ioopt.decisions.replication import (
@@ -37,7 +36,7 @@ from ioopt.sim.replication.build import (
     maker_for,
     require_actual,
 )
-from ioopt.sim.replication.report import report
+from ioopt.sim.replication.report import Listed, Replay, report
 from ioopt.sim.replication.world import Core
 
 
@@ -67,34 +66,56 @@ def dispatch(
     assigns, UsageError for invalid *actual* times, and OutOfTime if *deadline* passes
     first.
     """
+    plan, ran = run_dispatcher(
+        problem,
+        dispatcher,
+        (link, eviction or problem.default_eviction, prefetch, options, actual),
+        engine,
+        deadline,
+        noise,
+        draw,
+    )
+    return plan, report(problem, link, ran, actual)
+
+
+Options = tuple[
+    LinkModel | None,
+    EvictionPolicy,
+    bool,
+    ReplayOptions,
+    Mapping[str, float] | None,
+]
+"""Link model, eviction policy, prefetch, options beyond the rules, and actual compute
+seconds of a run.
+"""
+
+
+def run_dispatcher(
+    problem: ReplicationProblem,
+    dispatcher: Dispatcher,
+    options: Options,
+    engine: Engine = "auto",
+    deadline: Deadline | None = None,
+    noise: Noise | None = None,
+    draw: int = 0,
+) -> tuple[ReplicationPlan, Replay]:
+    """Run *problem* under *dispatcher*; return the resulting plan and the records of
+    the run. Arguments and errors are those of :func:`dispatch`.
+    """
     problem.require_room()
-    require_actual(problem, actual)
-    policy = eviction or problem.default_eviction
+    require_actual(problem, options[-1])
     room = max(64, 8 * sum(map(len, problem.inputs)))
     while True:
-        run = _Run(
-            problem,
-            (link, policy, prefetch, options, actual),
-            room,
-            engine,
-            noise,
-            draw,
-        )
+        run = _Run(problem, options, room, engine, noise, draw)
         makespan, code = run.to_the_end(dispatcher, deadline)
         if code != kernel.LOG_FULL:
             break
         # The log was too short: repeat the run by its own record.
         dispatcher = Recorded(run.record)
         room = 4 * room
-    simulation = report(
-        problem,
-        link,
-        run.world,
-        ([t.id for t in problem.tasks], run.owner, []),
-        makespan,
-        actual,
-    )
-    return run.plan(policy), simulation
+    names = [task.id for task in problem.tasks]
+    ran = Replay(run.world, Listed(names, run.owner, [], run.order), makespan)
+    return run.plan(options[1]), ran
 
 
 def queues_of_run(
@@ -109,9 +130,15 @@ def queues_of_run(
 
 
 def replay_record(
-    problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
-) -> Simulation:
-    """Replay a dispatcher's plan by its record of answers.
+    problem: ReplicationProblem,
+    plan: ReplicationPlan,
+    link: LinkModel | None = None,
+    engine: Engine = "auto",
+    deadline: Deadline | None = None,
+    actual: Mapping[str, float] | None = None,
+) -> Replay:
+    """Replay a dispatcher's plan by its record of answers; return the records of the
+    replay.
 
     Raises SimulationError if the record cannot be followed.
     """
@@ -129,19 +156,13 @@ def replay_record(
             (seconds, number, problem.task_index[task], problem.node_index[node])
         )
     recorded = Recorded(rows)
-    ran, simulation = dispatch(
-        problem,
-        recorded,
-        prefetch=plan.prefetch,
-        eviction=plan.eviction,
-        options=plan,
-        **options,
-    )
-    if {name: list(queue) for name, queue in ran.order.items()} != nodes:
+    options = (link, plan.eviction, plan.prefetch, plan, actual)
+    made, ran = run_dispatcher(problem, recorded, options, engine, deadline)
+    if {name: list(queue) for name, queue in made.order.items()} != nodes:
         raise SimulationError(
             "order: the queues differ from those that the dispatches make"
         )
-    return simulation
+    return ran
 
 
 class _Run(DispatchView):
@@ -152,7 +173,7 @@ class _Run(DispatchView):
     def __init__(
         self,
         problem: ReplicationProblem,
-        options: tuple[Any, ...],
+        options: Options,
         room: int,
         engine: Engine = "auto",
         noise: Noise | None = None,

@@ -92,6 +92,8 @@ def start_task(w: World, i: int, now: float) -> bool:
         cells[first + w.outputs[x]].has = 2
     if w.logging:
         entry.start = now
+        entry.turn = w.run.starts
+        w.run.starts += 1
     return True
 
 
@@ -217,6 +219,8 @@ def start_on_shared(w: World, i: int, now: float) -> bool:
     node.running += 1
     if w.logging:
         entry.start = now
+        entry.turn = w.run.starts
+        w.run.starts += 1
     w.cores[c].step = -1
     w.cores[c].end = now + entry.overhead
     if entry.overhead == 0.0:
@@ -419,6 +423,7 @@ def reset_numbers(w: World) -> None:
     run.passed = 0
     run.changed = 0
     run.begun = 0
+    run.starts = 0
 
 
 def count_readers(w: World, i: int) -> None:

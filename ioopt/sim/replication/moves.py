@@ -169,6 +169,7 @@ def set_off(w: World, y: int, f: int, source: int, target: int, now: float) -> N
         transfer.source = source
         transfer.destination = target
         transfer.start = now
+        transfer.begun = run.starts
     flow.row = n
     run.transfers = n + 1
 

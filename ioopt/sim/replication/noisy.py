@@ -74,6 +74,11 @@ def noisy_makespans(
             "the plan was decided while tasks ran: its dispatches hold for its own "
             "times; name its dispatcher by --solver"
         )
+    if plan.bound_moves is not None:
+        from ioopt.sim.replication.follow import Follower
+
+        bound = Follower(problem, plan, link, actual, noise)
+        return [bound.run(draw) for draw in range(first, first + draws)]
     require_actual(problem, actual)
     make = maker_for(problem, engine)
     parsed = Entries.of(problem, plan)
@@ -97,14 +102,18 @@ NOISY_SECONDS = 0.5
 
 
 def noisy_metrics(
-    problem: ReplicationProblem, plan: ReplicationPlan, told: NoisyRuns | None = None
+    problem: ReplicationProblem,
+    plan: ReplicationPlan,
+    told: NoisyRuns | None = None,
+    seconds: float = NOISY_SECONDS,
 ) -> Json:
     """Return the mean and the 95 % of the makespan of *plan* under noise, and the noise
     and the number of draws.
 
     *told* are the noise and the number of draws to use (None: those by which plans are
-    judged). Without them, the dictionary is empty if noisy replays would take long. It
-    is also empty for a plan that was decided while tasks ran.
+    judged). Without them, the dictionary is empty if noisy replays would take more than
+    *seconds* by an estimate. It is also empty for a plan that was decided while tasks
+    ran.
     """
     if plan.dispatches is not None:
         return {}
@@ -113,7 +122,7 @@ def noisy_metrics(
     if told is not None:
         noise = Noise(told.latency_seconds, told.sharing_noise)
         draws = told.draws
-    elif replay_seconds(problem, maker_for(problem)) * draws > NOISY_SECONDS:
+    elif _noisy_seconds(problem, plan) * draws > min(seconds, NOISY_SECONDS):
         return {}
     found = spread_of(noisy_makespans(problem, plan, noise, draws))
     return {
@@ -121,6 +130,15 @@ def noisy_metrics(
         "noisy_p95_seconds": found["p95"],
         "noise": {**asdict(noise), "draws": draws},
     }
+
+
+def _noisy_seconds(problem: ReplicationProblem, plan: ReplicationPlan) -> float:
+    """Return the estimated seconds of one noisy replay of *plan*."""
+    if plan.bound_moves is not None:
+        from ioopt.sim.replication.follow import follow_seconds
+
+        return follow_seconds(problem, plan)
+    return replay_seconds(problem, maker_for(problem))
 
 
 SPREAD = ("least", "median", "p95", "most", "mean")

@@ -1,7 +1,7 @@
 """Report a replay of the replication family: metrics, schedule, timeline.
 
-For workflows, the finished schedule is extended for pictures and traces: with the cores
-of tasks, the bytes on disks over time, and the critical path.
+For workflows, the finished schedule is extended for pictures and traces: with the bytes
+on disks over time, and the critical path.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from math import inf
 from typing import Any
@@ -26,6 +26,29 @@ from ioopt.problems.replication import LinkModel, ReplicationProblem
 from ioopt.protocols import Simulation
 from ioopt.sim.replication.world import Run, World
 from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The entries of a plan's queues: all tasks, then its copy entries.
+
+    ``names`` and ``nodes`` are those of each entry, ``copy_files`` the file of each
+    copy entry, and ``queues`` the entries of each node in order.
+    """
+
+    names: Sequence[str]
+    nodes: Sequence[int]
+    copy_files: Sequence[int]
+    queues: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A replay that has ended: its records, with a log, its entries and its end."""
+
+    world: World
+    listed: Listed
+    makespan_seconds: float
 
 
 def link_bound_seconds(problem: ReplicationProblem) -> float:
@@ -47,19 +70,18 @@ def link_bound_seconds(problem: ReplicationProblem) -> float:
 def report(
     problem: ReplicationProblem,
     link: LinkModel | None,
-    world: World,
-    entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
-    makespan: float,
+    replay: Replay,
     actual: Mapping[str, float] | None,
 ) -> Simulation:
-    """Return the schedule, the metrics and the timeline of a replay that ended at
-    *makespan*.
+    """Return the schedule, the metrics and the timeline of *replay*.
 
-    *entries* are as in :func:`schedule_of`. *actual* are the compute seconds of tasks
-    that differ from the planned ones, keyed by task id.
+    *actual* are the compute seconds of tasks that differ from the planned ones, keyed
+    by task id.
     """
-    metrics = metrics_of(problem, link, world.run, makespan, entries[2])
-    schedule = schedule_of(problem, world, entries)
+    makespan = replay.makespan_seconds
+    copied = replay.listed.copy_files
+    metrics = metrics_of(problem, link, replay.world.run, makespan, copied)
+    schedule = schedule_of(problem, replay)
     schedule["link"] = metrics["link_model"]
     if actual is not None:
         schedule["actual_compute_seconds"] = dict(actual)
@@ -122,17 +144,13 @@ def metrics_of(
     return metrics
 
 
-def schedule_of(
-    problem: ReplicationProblem,
-    world: World,
-    entries: tuple[Sequence[str], Sequence[int], Sequence[int]],
-) -> Json:
-    """Return the schedule of a replay.
-
-    *entries* holds three lists: the names of all entries of the queues, the node of
-    each entry, and the file of each copy entry.
-    """
-    names, owner, copy_files = entries
+def schedule_of(problem: ReplicationProblem, replay: Replay) -> Json:
+    """Return the schedule of a replay."""
+    world = replay.world
+    names = replay.listed.names
+    owner = replay.listed.nodes
+    copy_files = replay.listed.copy_files
+    cores = core_numbers(problem, replay)
     nodes = [node.id for node in problem.nodes]
     files = [file.id for file in problem.files]
     num_tasks = len(problem.tasks)
@@ -155,6 +173,7 @@ def schedule_of(
                 "node": nodes[owner[k]],
                 "start_seconds": world.entries[k].start,
                 "end_seconds": world.entries[k].end,
+                "cores": cores[k],
             }
         )
     transfers = []
@@ -186,6 +205,7 @@ def schedule_of(
                     "file": files[copy_files[e - num_tasks]],
                     "node": nodes[owner[e]],
                     "seconds": world.entries[e].end,
+                    "cores": cores[e],
                 }
             )
         schedule["copy_entries"] = done
@@ -239,10 +259,9 @@ Rows = list[Json]
 
 
 def tell(problem: ReplicationProblem, schedule: Json) -> None:
-    """Add to *schedule* the key ``cores`` of each task, the mark ``critical`` of rows
-    on the critical path, and the key ``disks``, which is empty on shared storage.
+    """Add to *schedule* the mark ``critical`` of rows on the critical path, and the key
+    ``disks``, which is empty on shared storage.
     """
-    number_cores(problem, schedule["tasks"])
     schedule["disks"] = {} if problem.is_shared else disks(problem, schedule)
     for row in critical_rows(problem, schedule):
         row["critical"] = True
@@ -255,22 +274,24 @@ def _slack(seconds: float) -> float:
     return SAME_INSTANT * max(1.0, seconds)
 
 
-def number_cores(problem: ReplicationProblem, runs: Rows) -> None:
-    """Give each run of a task its ``cores``: the numbers of the cores of its node that
-    have been idle longest (workflow rule 3).
+def core_numbers(problem: ReplicationProblem, replay: Replay) -> list[list[int]]:
+    """Return, for each entry, the numbers of the cores of its node that it takes: those
+    that have been idle longest (workflow rule 3).
 
-    Ties go to the lowest number.
+    Ties go to the lowest number. A copy entry takes one core.
     """
-    since = {node.id: [0.0] * node.cores for node in problem.nodes}
-    for run in runs:
-        start = run["start_seconds"]
-        end = run["end_seconds"]
-        idle = since[run["node"]]
-        free = [c for c, time in enumerate(idle) if time <= start + _slack(start)]
-        wanted = problem.tasks[problem.task_index[run["id"]]].cores
-        run["cores"] = sorted(sorted(free, key=lambda c: (idle[c], c))[:wanted])
-        for c in run["cores"]:
-            idle[c] = end
+    entries = replay.world.entries
+    found: list[list[int]] = [[] for _ in entries]
+    for node, queue in zip(problem.nodes, replay.listed.queues, strict=True):
+        since = [0.0] * node.cores
+        for e in queue:
+            start = entries[e].start
+            free = [c for c, time in enumerate(since) if time <= start + _slack(start)]
+            free.sort(key=since.__getitem__)
+            found[e] = sorted(free[: entries[e].cores])
+            for c in found[e]:
+                since[c] = entries[e].end
+    return found
 
 
 def disks(problem: ReplicationProblem, schedule: Mapping[str, Any]) -> Json:

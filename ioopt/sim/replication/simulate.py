@@ -32,7 +32,7 @@ from ioopt.sim.replication.build import (
     replay_seconds,
     require_actual,
 )
-from ioopt.sim.replication.report import report
+from ioopt.sim.replication.report import Listed, Replay, report
 from ioopt.sim.replication.world import World
 
 Carried = tuple[int, int, int]
@@ -61,7 +61,7 @@ class Entries:
         Raises SimulationError for items that are unknown, missing or listed twice.
         """
         for known in plan.order:
-            _place("node", known, problem.node_index, "order")
+            require_place("node", known, problem.node_index, "order")
         names = [task.id for task in problem.tasks]
         owner = [-1] * len(names)
         copy_files: list[int] = []
@@ -72,13 +72,13 @@ class Entries:
             for item in plan.order.get(node.id, ()):
                 if isinstance(item, CopyEntry):
                     copy_files.append(
-                        _place("file", item.copy_file, problem.file_index, where)
+                        require_place("file", item.copy_file, problem.file_index, where)
                     )
                     queue.append(len(names))
                     names.append(f"copy of {item.copy_file}")
                     owner.append(i)
                     continue
-                k = _place("task", item, problem.task_index, where)
+                k = require_place("task", item, problem.task_index, where)
                 if owner[k] >= 0:
                     raise SimulationError(
                         f"task {item!r} is listed twice in the queues: on "
@@ -115,6 +115,10 @@ class Entries:
             plan,
         )
 
+    def listed(self) -> Listed:
+        """Return the names, the nodes and the files of all entries, for a report."""
+        return Listed(self.names, self.owner, self.copy_files, self.queues)
+
     def _require_end(self, problem: ReplicationProblem) -> None:
         """Require that no entry waits for itself, through the order of queues or
         through files (workflow rule 10).
@@ -136,7 +140,7 @@ class Entries:
             )
 
 
-def _place(what: str, name: str, index: Mapping[str, int], where: str) -> int:
+def require_place(what: str, name: str, index: Mapping[str, int], where: str) -> int:
     """Return the index of *name* in *index*; raise SimulationError if it is not
     there.
     """
@@ -208,8 +212,10 @@ def _barriers(
         pairs = []
         for name, node in former.evicted:
             where = f"rounds[{r}].evicted"
-            place = _place("node", node, problem.node_index, where)
-            pairs.append((_place("file", name, problem.file_index, where), place))
+            place = require_place("node", node, problem.node_index, where)
+            pairs.append(
+                (require_place("file", name, problem.file_index, where), place)
+            )
         drops.append(pairs)
     return places, drops
 
@@ -275,9 +281,9 @@ def _carried(
     which the node's queue reads them.
     """
     problem.require_batch("carry_out")
-    if plan.moves == "replay" or (plan.rounds is not None and rounds is None):
+    if plan.moves_model == "replay" or (plan.rounds is not None and rounds is None):
         kind = "rounds without barriers"
-        if plan.moves == "replay":
+        if plan.moves_model == "replay":
             kind = "moves of a replay"
         raise SimulationError(
             f"carry_out: {kind} cannot be carried out; they are advice only"
@@ -290,9 +296,9 @@ def _carried(
         for name, source, target in rows:
             start = -1
             if source is not None:
-                start = _place("node", source, problem.node_index, "carry_out")
-            end = _place("node", target, problem.node_index, "carry_out")
-            file = _place("file", name, problem.file_index, "carry_out")
+                start = require_place("node", source, problem.node_index, "carry_out")
+            end = require_place("node", target, problem.node_index, "carry_out")
+            file = require_place("file", name, problem.file_index, "carry_out")
             if (number, end, file) not in rank and (name, target) not in sent:
                 text = (
                     f"carry_out: {name} is sent to {target}, where no task reads "
@@ -347,7 +353,8 @@ def simulate(
     """Replay the queues ``plan.order`` with the eviction policy, rounds and barriers of
     the plan.
 
-    A plan with ``dispatches`` is replayed by that record instead.
+    A plan with ``dispatches`` is replayed by that record instead. A bound plan cannot
+    be replayed by rules; :func:`ioopt.sim.replication.follow.follow` simulates it.
 
     *actual* gives compute seconds that differ from the planned ones, keyed by task id.
     *link* overrides the instance's link model. *engine* picks the plain or the compiled
@@ -357,21 +364,32 @@ def simulate(
     for invalid *actual* times, and OutOfTime if the report and its check would end too
     long after *deadline*.
     """
+    replay = replayed(problem, plan, link, engine, deadline, actual)
+    return report(problem, link, replay, actual)
+
+
+def replayed(
+    problem: ReplicationProblem,
+    plan: ReplicationPlan,
+    link: LinkModel | None = None,
+    engine: Engine = "auto",
+    deadline: Deadline | None = None,
+    actual: Mapping[str, float] | None = None,
+) -> Replay:
+    """Replay a plan that is not bound, and return its records; arguments and errors are
+    those of :func:`simulate`.
+    """
+    if plan.bound_moves is not None:
+        raise SimulationError("moves: the plan is bound; no rules replay it")
     if problem.is_workflow:
         problem.require_room()
     require_actual(problem, actual)
     if plan.dispatches is not None:
         from ioopt.sim.replication.dispatch import replay_record
 
-        options = {
-            "link": link,
-            "engine": engine,
-            "deadline": deadline,
-            "actual": actual,
-        }
-        return replay_record(problem, plan, **options)
+        return replay_record(problem, plan, link, engine, deadline, actual)
     make = maker_for(problem, engine)
-    until = _until(problem, deadline, make)
+    until = replay_deadline(problem, deadline, make)
     parsed = Entries.of(problem, plan)
     queues = parsed.as_queues(plan)
     run = make.function(kernel.begin_or_advance)
@@ -385,14 +403,13 @@ def simulate(
         while code == kernel.PAUSED:
             makespan, code = run(world, instants, kernel.REPLAY, 0)
             if code == kernel.PAUSED and until is not None and until.expired():
-                raise _too_long(problem)
+                raise too_long(problem)
         if code != kernel.LOG_FULL:
             break
         room *= 4
     if code == kernel.STUCK:
         raise stuck(problem, world, parsed, plan.carry_out)
-    entries = parsed.names, parsed.owner, parsed.copy_files
-    return report(problem, link, world, entries, makespan, actual)
+    return Replay(world, parsed.listed(), makespan)
 
 
 def report_seconds(problem: ReplicationProblem) -> float:
@@ -406,13 +423,13 @@ def replay_fits(problem: ReplicationProblem, deadline: Deadline) -> bool:
     replay.
     """
     try:
-        _until(problem, deadline, maker_for(problem))
+        replay_deadline(problem, deadline, maker_for(problem))
     except OutOfTime:
         return False
     return True
 
 
-def _until(
+def replay_deadline(
     problem: ReplicationProblem, deadline: Deadline | None, make: Maker
 ) -> Deadline | None:
     """Return the deadline of the replay itself, which leaves time for the report.
@@ -429,11 +446,11 @@ def _until(
     until = deadline.with_overtime(after)
     # The estimate is that of a busy machine; an idle one takes about half of it.
     if replaying > 2.0 * until.remaining():
-        raise _too_long(problem)
+        raise too_long(problem)
     return until
 
 
-def _too_long(problem: ReplicationProblem) -> OutOfTime:
+def too_long(problem: ReplicationProblem) -> OutOfTime:
     return OutOfTime(
         f"replaying {len(problem.tasks)} tasks on {len(problem.nodes)} nodes takes "
         "longer than the time limit leaves"

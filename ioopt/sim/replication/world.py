@@ -109,7 +109,8 @@ class Entry:
     23). ``memory``: bytes that it holds from start to end. ``disk_bytes``: bytes that
     it reads and writes; ``missing``: bytes of its inputs that the cache lacked at its
     start, with shared products. ``release``: time of arrival. ``start`` and ``end``:
-    times of the replay, if it is logged.
+    times of the replay, if it is logged. ``turn``: number of entries that started
+    before it.
     """
 
     compute: float
@@ -126,6 +127,7 @@ class Entry:
     first_output: Int32
     end_output: Int32
     cores: Int32
+    turn: Int32
 
 
 @dataclass(slots=True)
@@ -265,22 +267,27 @@ class Victim:
 
 @dataclass(slots=True)
 class Transfer:
-    """A transfer in the log."""
+    """A transfer in the log. ``begun``: number of entries that started before it."""
 
     start: float
     end: float
     file: Int32
     source: Int32
     destination: Int32
+    begun: Int32
 
 
 @dataclass(slots=True)
 class Eviction:
-    """An eviction in the log."""
+    """An eviction in the log. ``begun`` and ``moves``: numbers of entries and of
+    transfers that started before it.
+    """
 
     at: float
+    moves: int
     file: Int32
     node: Int32
+    begun: Int32
 
 
 @dataclass(slots=True)
@@ -297,9 +304,10 @@ class Run:
     bytes that must still leave or reach the remote storage and have not begun to.
     ``cached_bytes``: bytes of inputs found in caches.
 
-    The others count transfers, evictions, fetches from the remote storage
-    (``fetches``), fetches of products (``refetched``), saves, and saves that make room
-    (``spills``), and bytes of fetches, copies and saves.
+    The others count entries that have started, if the replay is logged (``starts``),
+    transfers, evictions, fetches from the remote storage (``fetches``), fetches of
+    products (``refetched``), saves, and saves that make room (``spills``), and bytes of
+    fetches, copies and saves.
     """
 
     now: float
@@ -325,6 +333,7 @@ class Run:
     passed: int
     changed: int
     begun: int
+    starts: int
 
 
 @dataclass(slots=True)

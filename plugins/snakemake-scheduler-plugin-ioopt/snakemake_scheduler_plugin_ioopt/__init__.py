@@ -3,7 +3,8 @@
 Snakemake finds this package by its name. The package passes jobs, resources and input
 sizes to ioopt, and returns the selected jobs. If anything fails it returns ``None``,
 and Snakemake uses its greedy scheduler. With the options of the data order, such as
-``--scheduler-ioopt-disk-mb``, :class:`DataOrder` selects the jobs instead.
+``--scheduler-ioopt-disk-mb``, :class:`DataOrder` selects the jobs instead, and with
+``--scheduler-ioopt-plan`` :class:`PlanOrder`.
 """
 
 # Annotations are not postponed, because Snakemake reads the types of settings.
@@ -21,6 +22,7 @@ from ioopt.errors import IooptError
 from ioopt.options import Deadline
 from ioopt.problems.base import collector_paused
 from snakemake_scheduler_plugin_ioopt.data import DataOrder
+from snakemake_scheduler_plugin_ioopt.plan import PlanOrder
 
 ENDLESS = 1 << 40
 Job = Any
@@ -60,6 +62,12 @@ class SchedulerSettings(SchedulerSettingsBase):
     in_flight: int | None = _setting(
         int, "Largest number of samples (wildcard sample) in progress at once."
     )
+    plan: str | None = _setting(
+        str, "File of a result with a bound plan, whose order jobs follow."
+    )
+    instance: str | None = _setting(
+        str, "File of the replication instance of that plan."
+    )
 
 
 class Scheduler(SchedulerBase):
@@ -76,6 +84,11 @@ class Scheduler(SchedulerBase):
         in_flight = getattr(self.settings, "in_flight", None)
         stated = any(value is not None for value in (disk, policy, in_flight))
         self._data: DataOrder | None = None
+        self._plan = self._plan_order(
+            stated or bool(getattr(self.settings, "data", False))
+        )
+        if self._plan is not None:
+            return
         if not stated and not getattr(self.settings, "data", False):
             load_solver()  # now, and not within the first selection's deadline
             return
@@ -92,6 +105,30 @@ class Scheduler(SchedulerBase):
             )
         except IooptError as error:
             raise WorkflowError(f"--scheduler-ioopt: {error}") from None
+
+    def _plan_order(self, by_data: bool) -> PlanOrder | None:
+        """Return the order of the plan in the settings; None if there is none.
+
+        Raises WorkflowError for a plan without its instance, one that cannot be
+        followed, and one beside the data order.
+        """
+        plan = getattr(self.settings, "plan", None)
+        instance = getattr(self.settings, "instance", None)
+        if plan is None and instance is None:
+            return None
+        if plan is None or instance is None:
+            raise WorkflowError(
+                "--scheduler-ioopt-plan and --scheduler-ioopt-instance go together"
+            )
+        if by_data:
+            raise WorkflowError(
+                "--scheduler-ioopt-plan: the data order would start other jobs; leave "
+                "its options out"
+            )
+        try:
+            return PlanOrder(self.dag, instance, plan)
+        except IooptError as error:
+            raise WorkflowError(f"--scheduler-ioopt-plan: {error}") from None
 
     def select_jobs(
         self,
@@ -122,6 +159,11 @@ class Scheduler(SchedulerBase):
     def _select(
         self, asked: "Question", left: Sequence[Job], until: Deadline
     ) -> Sequence[Job] | None:
+        if self._plan is not None:
+            chosen = self._plan.choose(asked, left)
+            for text in self._plan.notes:
+                self.logger.warning(f"ioopt: {text}")
+            return chosen
         if self._data is not None:
             chosen = self._data.choose(asked, left, until)
             for text in self._data.notes:

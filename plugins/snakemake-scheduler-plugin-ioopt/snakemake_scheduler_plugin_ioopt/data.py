@@ -30,11 +30,11 @@ reported again.
 """
 
 
-class _Room:
+class Room:
     """The ready jobs, and the amounts of resources that are free for them."""
 
     def __init__(self, asked: Question) -> None:
-        self._rows = dict(zip(map(_name, asked.jobs), asked.ready))
+        self._rows = dict(zip(map(name_of, asked.jobs), asked.ready))
         self._free = list(asked.capacities)
 
     def able(self, running: Container[str], priority: int | None = None) -> list[str]:
@@ -50,6 +50,10 @@ class _Room:
             and name not in running
             and self._fits(row.resources)
         ]
+
+    def takes(self, name: str) -> bool:
+        """Return whether enough resources are free for job *name*."""
+        return self._fits(self._rows[name].resources)
 
     def _fits(self, needs: Iterable[int]) -> bool:
         """Return whether at least the amount in *needs* is free of every resource."""
@@ -101,10 +105,10 @@ class DataOrder:
         self._round += 1
         self._idle = self._idle or asked.free
         self._look(asked)
-        left = {_name(job): job for job in remaining}
+        left = {name_of(job): job for job in remaining}
         if not left.keys() <= self._jobs.keys():
             self._begin(left | self._running)
-        room = _Room(asked)
+        room = Room(asked)
         chosen: list[str] = []
         for priority in sorted({row.priority for row in asked.ready}, reverse=True):
             while not (chosen and until.expired()):
@@ -123,7 +127,7 @@ class DataOrder:
                 chosen.append(name)
         return [self._jobs[name] for name in chosen]
 
-    def _start(self, name: str, room: _Room) -> None:
+    def _start(self, name: str, room: Room) -> None:
         """Record that job *name* starts, and take its resources from *room*."""
         self._run.started(name)
         self._running[name] = self._jobs[name]
@@ -298,7 +302,7 @@ def _in_order(jobs: dict[str, Job]) -> Iterable[str]:
     return TopologicalSorter(before).static_order()
 
 
-def _name(job: Job) -> str:
+def name_of(job: Job) -> str:
     return str(getattr(job, "jobid", job))
 
 

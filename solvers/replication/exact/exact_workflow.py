@@ -25,6 +25,7 @@ from ioopt.options import SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
     EvictionPolicy,
+    MovesGiven,
     ReplicationPlan,
     ReplicationProblem,
 )
@@ -108,11 +109,13 @@ class Settings(Record):
 
     ``replays``: largest number of replays (None: until the time limit). A run that ends
     by this count can be repeated exactly. ``robust``: of the plans with the least
-    makespan, prefer one that holds under noise.
+    makespan, prefer one that holds under noise. ``moves``: with ``schedule`` the plan
+    has the transfers of its replay.
     """
 
     replays: int | None = None
     robust: bool = True
+    moves: MovesGiven = "advice"
 
 
 def solve(

@@ -100,7 +100,7 @@ class Settings(Record):
     does; with ``acyclic`` every copy descends from a fetch or a held file.
     ``replication``: allow copies between nodes. ``anneal``: anneal before the model is
     solved. ``moves``: how the replay treats the transfers of the plan (timeline rule
-    7).
+    7); with ``schedule`` the plan has those of its replay instead (timeline rule 12).
     """
 
     cycles: Cycles = "acyclic"

@@ -19,7 +19,11 @@ from ioopt.models.replication.static import (
     to_plan,
 )
 from ioopt.problems.base import Record
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    MovesGiven,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
@@ -39,10 +43,12 @@ class Settings(Record):
 
     ``cycles``: ``printed`` allows copies of a file in a cycle, as the paper's model
     does; ``acyclic`` excludes them. ``replication``: allow copies between nodes.
+    ``moves``: with ``schedule`` the plan has the transfers of its replay.
     """
 
     cycles: Cycles = "printed"
     replication: bool = True
+    moves: MovesGiven = "advice"
 
 
 def solve(

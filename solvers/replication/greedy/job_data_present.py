@@ -16,6 +16,7 @@ from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
     EvictionPolicy,
+    MovesGiven,
     MovesModel,
     ReplicationPlan,
     ReplicationProblem,
@@ -45,13 +46,15 @@ class Settings(Record):
     Otherwise a task is assigned to a node when the node is planned to become idle: the
     first waiting task (``idle-head``), or the one that needs the least transfer time
     (``idle-scan``). ``threshold``: number of accesses to a file after which it is
-    copied to another node (None: never).
+    copied to another node (None: never). ``moves``: with ``schedule`` the plan has the
+    transfers of its replay.
     """
 
     eviction: EvictionPolicy = "lru"
     sources: Sources = "lowest"
     when: When = "start"
     threshold: Annotated[int, Field(gt=0)] | None = COPY_AT_ACCESS
+    moves: MovesGiven = "advice"
 
 
 def solve(

@@ -10,6 +10,7 @@ from ioopt.options import Deadline
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
     EvictionPolicy,
+    MovesGiven,
     MovesModel,
     ReplicationPlan,
     ReplicationProblem,
@@ -43,13 +44,15 @@ class Settings(Record):
     replay; the plan itself always evicts by popularity, as in the paper. ``room``: how
     much space a node frees after each task, in the plan and in the replay: enough for
     the inputs of the largest, the mean or the next waiting task, or only for the files
-    that the next task lacks (rule 7).
+    that the next task lacks (rule 7). ``moves``: with ``schedule`` the plan has the
+    transfers of its replay.
     """
 
     replication: bool = True
     eviction: EvictionPolicy = "popularity"
     room: Room = "missing"
     sources: Sources = "lowest"
+    moves: MovesGiven = "advice"
 
 
 def solve(

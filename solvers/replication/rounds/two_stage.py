@@ -70,7 +70,8 @@ class Settings(Record):
     ``thresh``: balance threshold in condition (17). ``eviction``: policy between rounds
     and in the replay. ``barriers``: put a barrier between rounds. ``replication``:
     allow copies between nodes. ``moves``, ``sources``: how the replay treats the
-    planned transfers (timeline rule 7).
+    planned transfers (timeline rule 7); with ``schedule`` the plan has those of its
+    replay instead, and no barriers (timeline rule 12).
 
     ``room``: when a round begins, every node makes room for the inputs of the largest,
     the mean or the next pending task; with ``missing`` it frees only the space of the

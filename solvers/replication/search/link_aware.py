@@ -27,6 +27,7 @@ from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import (
+    MovesGiven,
     ReplayOptions,
     ReplicationPlan,
     ReplicationProblem,
@@ -71,8 +72,10 @@ class Settings(ReplayOptions):
     ``robust``: select plans by their mean over noisy replays, which count as
     evaluations. The answer then holds under unfair sharing. Otherwise plans are
     selected by their exact replay.
+    ``moves``: with ``schedule`` the plan has the transfers of its replay.
     """
 
+    moves: MovesGiven = "advice"
     evaluations: int | None = Field(default=None, ge=1)
     robust: bool = True
 

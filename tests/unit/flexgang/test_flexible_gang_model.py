@@ -224,6 +224,7 @@ def test_universal_bound_by_hand() -> None:
     assert universal_bound(instance(rows=3)) == pytest.approx(1.5)
 
 
+@pytest.mark.slow
 def test_search_prunes_and_bounds_every_pattern() -> None:
     problem = CASES[0]
     request = SolveRequest(SolveOptions(time_limit_seconds=30), Deadline(30))

@@ -144,6 +144,7 @@ def test_row_model_equals_exhaustive_search(fcfs: bool, share: Fraction) -> None
         assert _optimum(RowFreeModel(question).program) >= rows
 
 
+@pytest.mark.slow
 def test_bound_holds_for_every_matrix() -> None:
     """No sound matrix, remote replicas included, is worth more than the
     bound; some meet it.

@@ -98,6 +98,7 @@ def test_a_batch_keeps_its_rows_and_its_picture(chain: ReplicationProblem) -> No
         "node",
         "start_seconds",
         "end_seconds",
+        "cores",
     }
     assert "disks" not in ran.schedule and ran.timeline.counters == {} == dict(
         ran.timeline.flows

@@ -125,7 +125,7 @@ def test_what_is_not_replayed_is_checked_and_measured_by_its_plan(
         if deadline is not None:
             raise OutOfTime("replaying takes longer than the time limit leaves")
 
-    monkeypatch.setattr(sim, "_until", too_long)
+    monkeypatch.setattr(sim, "replay_deadline", too_long)
     monkeypatch.setattr(link_aware, "_too_large", lambda problem, request: True)
     result = ioopt.solve(SMALL, "link-aware", time_limit=5)
     assert (result.status, result.stop, result.schedule) == (

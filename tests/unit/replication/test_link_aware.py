@@ -121,7 +121,7 @@ def test_seconds_of_one_order_by_hand(
     assert ordered(order, nodes)[1].seconds == pytest.approx(seconds)
 
 
-@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("held", first(1, [True, False]))
 def test_moves_of_an_order_leave_nothing_behind(held: bool) -> None:
     """After many moves an order counts as it does on fresh disks, and a limit
     refuses what exceeds it.
@@ -162,7 +162,7 @@ def test_annealing_of_one_order_finds_the_line() -> None:
     assert sorted(k for queue in annealing.best_queues() for k in queue) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("additive", [False, True])
+@pytest.mark.parametrize("additive", first(1, [False, True]))
 def test_plain_and_compiled_annealing_of_one_order_are_equal(additive: bool) -> None:
     problem = generate("bipartite-85", {"tasks": 30, "nodes": 3, "disk": "400MB"}, 2)
     answers = []

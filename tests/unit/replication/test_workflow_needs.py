@@ -8,9 +8,11 @@ from conftest import ENGINES
 import ioopt
 from ioopt.building import Batch
 from ioopt.checks.replication.check import check
-from ioopt.errors import IooptError, SimulationError
+from ioopt.errors import IooptError, NotApplicableError, SimulationError
 from ioopt.models.replication.workflow_bound import TransferBound, WorkflowBound
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.sim.replication.bind import bind
+from ioopt.sim.replication.bound import graph_of
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.dispatch import fifo
@@ -237,3 +239,19 @@ def test_the_checker_finds_each_broken_rule() -> None:
     rows = [task("a", inputs=["f"])]
     disk = problem_of(rows, nodes, {"f": 50}, task_disk=True)
     assert broken(disk, stretch("a", -2), n0=["a"]) == ["rate"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [({"task_disk": True}, "task_disk"), ({"products": "shared"}, "shared storage")],
+)
+def test_no_plan_is_bound_to_rules_that_it_cannot_state(
+    keys: dict[str, Any], words: str
+) -> None:
+    problem = problem_of([task("a", inputs=["f"])], files={"f": 10}, **keys)
+    plan = ReplicationPlan.model_validate({"order": {"n0": ["a"]}})
+    with pytest.raises(NotApplicableError, match=f"bound plan .*{words}"):
+        bind(problem, plan)
+    bound = {"order": {"n0": ["a"]}, "moves": [["n0", "f", None]]}
+    with pytest.raises(NotApplicableError, match=f"bound plan .*{words}"):
+        graph_of(problem, ReplicationPlan.model_validate(bound))
