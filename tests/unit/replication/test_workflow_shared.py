@@ -427,3 +427,10 @@ def test_the_search_finds_the_best_queues_of_small_instances(seeds: range) -> No
         found = result.metrics["makespan_seconds"]
         assert found <= least_score(problem) * (1 + 1e-9), seed
     assert tried > len(seeds) / 4
+
+
+def test_rolling_gives_no_task_to_busy_cores_of_shared_storage() -> None:
+    """A task that waits there stages nothing; it would only be bound too early."""
+    assert not ioopt.solve(groups(), "rolling").plan.get("prefetch")
+    told = ioopt.solve(groups(), "rolling", settings={"prefetch": True})
+    assert told.plan["prefetch"]
