@@ -341,6 +341,19 @@ def makespan_bound_seconds(
     return bounds_of(SharedBound, problem, link).seconds
 
 
+def transfer_bound_seconds(
+    problem: ReplicationProblem,
+    link: LinkModel | None = None,
+    copied: Collection[int] = (),
+) -> float:
+    """Return the makespan bound of :class:`TransferBound` in seconds; *copied* as in
+    :func:`makespan_bound_seconds`.
+    """
+    if problem.is_shared and copied:
+        return CacheBound(problem, link, frozenset(copied)).seconds
+    return bounds_of(TransferBound, problem, link).seconds
+
+
 Share = tuple[float, float]
 """Two times of one item, in seconds: on the cores of a node if the item stays there,
 and on the interface of the node if it moves.
@@ -378,13 +391,23 @@ def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
 
 @dataclass(frozen=True)
 class TransferBound(WorkflowBound):
-    """Strengthen :class:`WorkflowBound` by the transfers between nodes.
+    """Strengthen :class:`WorkflowBound` by the transfers between nodes; on shared
+    storage, where there are none, by :class:`CacheBound`.
 
     A task and its producer share a node, and both take its cores; or bytes pass the
     interface of the task's node. The same holds for the readers of its products. The
     relaxation chooses which tasks share a node, in fractions if needed, so the bound is
     valid for every plan and every dispatch.
     """
+
+    @property
+    def seconds(self) -> float:
+        """Return the largest of the four bounds; on shared storage, that of
+        :class:`CacheBound`.
+        """
+        if self.problem.is_shared:
+            return bounds_of(CacheBound, self.problem, self.link_model).seconds
+        return super().seconds
 
     @cached_property
     def critical_path(self) -> float:
@@ -666,23 +689,36 @@ class SharedBound(WorkflowBound):
 
     @cached_property
     def reading(self) -> list[float]:
-        """Return rd: for each task, the least seconds in which it reads its inputs.
+        """Return rd: for each task, the least seconds in which it reads its inputs, on
+        the node that it fits where these are least.
+        """
+        found = []
+        for k, hosts in enumerate(self.problem.hosts):
+            rows = [self._moving(self._read_there(k, i)) for i in self._kinds(hosts)]
+            found.append(min(rows, default=0.0))
+        return found
 
-        Counted are the inputs that no other task reads, no node that the task fits
-        holds, and no cache has from their producer.
+    def _kinds(self, hosts: Iterable[int]) -> Iterable[int]:
+        """Return one of *hosts* for each kind of node: those that hold the same files
+        and have caches of one size.
+        """
+        problem = self.problem
+        kinds = {(problem.holds[i], problem.nodes[i].disk_bytes): i for i in hosts}
+        return kinds.values()
+
+    def _read_there(self, k: int, i: int) -> list[int]:
+        """Return the inputs that task *k* surely reads itself on node *i*.
+
+        These are the inputs that no other task reads, the node does not hold, and no
+        cache has from their producer.
         """
         problem = self.problem
         found = []
-        for k, files in enumerate(problem.inputs):
-            alone = []
-            for f in files:
-                made = problem.caches_made and problem.producer[f] >= 0
-                if len(problem.readers[f]) == 1 and not made and f not in self.copied:
-                    alone.append(f)
-            rows = []
-            for held in {problem.holds[i] for i in problem.hosts[k]}:
-                rows.append(self._moving([f for f in alone if f not in held]))
-            found.append(min(rows, default=0.0))
+        for f in problem.inputs[k]:
+            made = problem.caches_made and problem.producer[f] >= 0
+            alone = len(problem.readers[f]) == 1 and f not in self.copied
+            if alone and not made and f not in problem.holds[i]:
+                found.append(f)
         return found
 
     @cached_property
@@ -810,9 +846,9 @@ class SharedBound(WorkflowBound):
         *rate* bytes per second.
         """
         problem = self.problem
-        read = [f for f in files if f in self.to_read]
+        read = [f for f in files if self._times_read(f)]
         written = [f for f in files if problem.producer[f] >= 0]
-        came = sum(problem.files[f].bytes for f in read) / rate
+        came = sum(problem.files[f].bytes * self._times_read(f) for f in read) / rate
         went = sum(problem.files[f].bytes for f in written) / rate
         begun = []
         after_read = []
@@ -838,9 +874,13 @@ class SharedBound(WorkflowBound):
             best = max(best, first + (came + went) + last)
         return best
 
+    def _times_read(self, f: int) -> int:
+        """Return how often file *f* is read at least."""
+        return int(f in self.to_read)
+
     def _read_from(self, f: int) -> float:
-        """Return the earliest time at which file *f* of F can begin to cross the
-        link.
+        """Return the earliest time at which file *f* can begin to cross the link to a
+        node.
         """
         problem = self.problem
         if f not in self.copied:
@@ -853,3 +893,43 @@ class SharedBound(WorkflowBound):
         if problem.producer[f] >= 0:
             begun = max(begun, self.earliest_end[problem.producer[f]])
         return begun
+
+
+@dataclass(frozen=True)
+class CacheBound(SharedBound):
+    """Strengthen :class:`SharedBound` by the files that are larger than caches: a file
+    that never stays in the cache of a node is read there by every task (workflow rule
+    31).
+    """
+
+    def _too_large(self, f: int, i: int) -> bool:
+        """Return whether file *f* never stays in the cache of node *i*."""
+        cache = self.problem.nodes[i].disk_bytes
+        return cache is not None and self.problem.files[f].bytes > cache
+
+    def _read_there(self, k: int, i: int) -> list[int]:
+        """Return the inputs that task *k* surely reads itself on node *i*: also those
+        that are larger than the cache.
+        """
+        alone = super()._read_there(k, i)
+        for f in self.problem.inputs[k]:
+            if f not in alone and self._too_large(f, i):
+                alone.append(f)
+        return alone
+
+    @cached_property
+    def _reads(self) -> list[int]:
+        """Return, for each file, how many tasks surely read it themselves, because it
+        is larger than the caches of all nodes that they fit.
+        """
+        problem = self.problem
+        found = []
+        for f, readers in enumerate(problem.readers):
+            hosts = [problem.hosts[k] for k in readers]
+            whole = [all(self._too_large(f, i) for i in nodes) for nodes in hosts]
+            found.append(sum(whole))
+        return found
+
+    def _times_read(self, f: int) -> int:
+        """Return how often file *f* is read at least."""
+        return max(super()._times_read(f), self._reads[f])

@@ -74,10 +74,14 @@ def answer(
     for: a run with its record of dispatches, or a plan of queues.
     """
     online = settings.mode == "dispatch"
+    prefetch = settings.prefetch
+    if problem.is_shared and "prefetch" not in settings.model_fields_set:
+        # A task that waits on a node brings nothing there: no files are staged.
+        prefetch = False
     plan, ran = dispatch(
         problem,
         policy,
-        prefetch=settings.prefetch and online,
+        prefetch=prefetch and online,
         eviction=eviction_of(problem, settings),
         options=settings,
         deadline=request.deadline,

@@ -7,6 +7,7 @@ import subprocess
 import highspy
 import pulp
 import pytest
+from conftest import ROOT
 from unit.batch_io.test_darshan import HEADER, write_record
 
 import ioopt
@@ -366,3 +367,17 @@ def test_models_are_written_and_solve_to_the_same_optimum(run, tmp_path):
     code, _, err = run(*lp, "k=3")
     assert code == 2 and "0,1 1,1 2,1 2,2 3,1 4,1" in err
     assert run("export", "lp", "flexgang-tiny", "-o", "model.mps")[0] == 2
+
+
+def test_a_machine_may_say_how_many_files_a_node_receives_at_once(run, tmp_path):
+    trace = ROOT / "docs/samples/trace.txt"
+    out = tmp_path / "flow.json"
+    command = ["import", "nextflow-trace", trace, "-o", out, "--machine"]
+    code, _, _ = run(*command, "nodes=2,cores=8,memory=32GB,staging=2")
+    assert code == 0
+    nodes = json.loads(out.read_text())["nodes"]
+    assert [node["staging"] for node in nodes] == [2, 2]
+    assert [node["memory_bytes"] for node in nodes] == [32_000_000_000] * 2
+    code, _, err = run(*command, "staging=ahead")
+    assert code == 2
+    assert "staging: burst buffers have left" in err

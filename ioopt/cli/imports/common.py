@@ -106,8 +106,11 @@ def _told(words: tuple[str, ...], *classes: type[BaseModel]) -> list[Json]:
             raise UsageError(
                 f"--machine {word}: wanted an object, such as {{nodes: 4}}"
             )
-        for key in given:
-            if why := QueueOptions.LEFT.get(key):
+        for key, value in given.items():
+            why = QueueOptions.LEFT.get(key)
+            # Burst buffers had a key staging too; its values were words.
+            number = key in known and str(value).isdigit()
+            if why and not number:
                 raise UsageError(f"--machine {word}: {key}: {why}")
             if key not in known:
                 raise UsageError(

@@ -16,10 +16,10 @@ from math import inf
 from typing import Any
 
 from ioopt.models.replication.workflow_bound import (
-    TransferBound,
     WorkflowBound,
     bounds_of,
     makespan_bound_seconds,
+    transfer_bound_seconds,
 )
 from ioopt.problems.base import Json
 from ioopt.problems.replication import LinkModel, ReplicationProblem
@@ -135,11 +135,9 @@ def metrics_of(
             "saved_bytes": run.saved_bytes,
             "spills": run.spills,
             "products_refetched": run.refetched,
-            "transfer_bound_seconds": bounds_of(TransferBound, problem, link).seconds,
+            "transfer_bound_seconds": transfer_bound_seconds(problem, link, copied),
         }
     if problem.is_shared:
-        # The transfer bound is for transfers between nodes (workflow rule 31).
-        metrics["transfer_bound_seconds"] = metrics["lower_bound_seconds"]
         metrics["cached_bytes"] = run.cached_bytes
     return metrics
 

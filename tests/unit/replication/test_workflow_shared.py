@@ -14,7 +14,11 @@ from shared_timeline import give_needs
 import ioopt
 from ioopt.checks.replication.check import check
 from ioopt.errors import IooptError, NotApplicableError
-from ioopt.models.replication.workflow_bound import SharedBound
+from ioopt.models.replication.workflow_bound import (
+    CacheBound,
+    SharedBound,
+    TransferBound,
+)
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.search.link_search import Engine
@@ -427,3 +431,24 @@ def test_the_search_finds_the_best_queues_of_small_instances(seeds: range) -> No
         found = result.metrics["makespan_seconds"]
         assert found <= least_score(problem) * (1 + 1e-9), seed
     assert tried > len(seeds) / 4
+
+
+def test_rolling_gives_no_task_to_busy_cores_of_shared_storage() -> None:
+    """A task that waits there stages nothing; it would only be bound too early."""
+    assert not ioopt.solve(groups(), "rolling").plan.get("prefetch")
+    told = ioopt.solve(groups(), "rolling", settings={"prefetch": True})
+    assert told.plan["prefetch"]
+
+
+def test_a_file_that_fits_no_cache_is_read_by_every_task() -> None:
+    """a, b and c read f of 20 MB in 2 s each, side by side: 6 s of the link, and 1 s of
+    computing. A cache of 20 MB could keep it: 2 s and 1 s.
+    """
+    tasks = [task(name, "f") for name in "abc"]
+    for room, seconds in ((10, 7), (20, 3)):
+        problem = problem_of(*tasks, sizes={"f": 20}, room=room, cores=3)
+        assert CacheBound(problem).seconds == seconds
+        assert TransferBound(problem).seconds == seconds
+        assert SharedBound(problem).seconds == 3
+    found = run(problem_of(*tasks, sizes={"f": 20}, room=10, cores=3), ["a", "b", "c"])
+    assert found["transfer_bound_seconds"] == found["makespan_seconds"] == 7
