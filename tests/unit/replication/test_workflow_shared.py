@@ -20,6 +20,7 @@ from ioopt.models.replication.workflow_bound import (
     TransferBound,
 )
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.sentences.replication import told
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.replication.dispatch import fifo
@@ -514,3 +515,12 @@ def test_the_checker_knows_when_a_task_is_dispatched() -> None:
         update={"dispatches": ((0.0, 0, "a", "n0"), (1.0, 0, "b", "n0"))}
     )
     assert rules(problem, early, ran.schedule) == ["dispatch"]
+
+
+def test_an_explanation_counts_reads_and_writes_as_work() -> None:
+    problem = chain()
+    result = ioopt.solve(problem, "heft")
+    times, moved = told(problem, result)
+    assert "cores compute, read and write" in times
+    assert "wait for other tasks or memory" in times
+    assert "10 MB from remote storage" in moved and "10 MB saved" in moved
