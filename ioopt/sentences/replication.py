@@ -39,10 +39,14 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     crossing = "The remote link is not used"
     if link:
         crossing = f"The remote link is busy {percent(link / span)} of that time"
+    spent = f"cores compute {percent(busy / whole)}"
+    reason = "files, other tasks or disk space"
+    if problem.is_shared:
+        spent = f"cores compute, read and write {percent(busy / whole)}"
+        reason = "other tasks or memory"
     times = (
-        f"{crossing}; cores compute {percent(busy / whole)}, wait for files, other "
-        f"tasks or disk space {percent(waits / whole)}, and are idle at the end "
-        f"{percent(after / whole)}."
+        f"{crossing}; {spent}, wait for {reason} {percent(waits / whole)}, and are "
+        f"idle at the end {percent(after / whole)}."
     )
     return [times, _again(problem, transfers)]
 
@@ -101,6 +105,7 @@ KNOBS = {
     "the remote link": scaled("network", "remote_bytes_per_second"),
     "the nodes' network": scaled("network", "replica_bytes_per_second"),
     "disk": scaled("nodes", "disk_bytes"),
+    "memory": scaled("nodes", "memory_bytes"),
     "computing speed": _speeds,
     "the storage nodes' speed": scaled("storages", "bytes_per_second"),
 }

@@ -20,7 +20,10 @@ from ioopt.models.replication.workflow_bound import (
     TransferBound,
 )
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
+from ioopt.sentences.replication import told
+from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.replication.dispatch import fifo
 from ioopt.solvers.replication.search.link_search import Engine
 
 MEGA = 1_000_000
@@ -452,3 +455,72 @@ def test_a_file_that_fits_no_cache_is_read_by_every_task() -> None:
         assert SharedBound(problem).seconds == 3
     found = run(problem_of(*tasks, sizes={"f": 20}, room=10, cores=3), ["a", "b", "c"])
     assert found["transfer_bound_seconds"] == found["makespan_seconds"] == 7
+
+
+@pytest.mark.parametrize(
+    ("keys", "seconds", "wanted"),
+    [
+        ({"memory_bytes": 6}, 0.5, ["memory"]),
+        ({"cores": 2}, 0.5, ["overlap"]),
+        ({"release_seconds": 1.5}, 1.0, ["release"]),
+    ],
+)
+def test_the_checker_knows_what_a_task_holds(
+    keys: dict[str, Any], seconds: float, wanted: list[str]
+) -> None:
+    """b may start at 1 s, or as it arrives, and is said to start at *seconds*."""
+    problem = problem_of(
+        task("a", memory_bytes=6), task("b", **keys), sizes={}, cores=2
+    )
+    nodes = tuple(n.model_copy(update={"memory_bytes": 10}) for n in problem.nodes)
+    problem = problem.model_copy(update={"nodes": nodes})
+    plan, schedule = schedule_of(problem, ["a", "b"])
+    (row,) = [row for row in schedule["tasks"] if row["id"] == "b"]
+    row |= {"start_seconds": seconds, "end_seconds": seconds + 1}
+    assert rules(problem, plan, schedule) == wanted
+
+
+def test_the_checker_knows_the_order_of_queues() -> None:
+    problem = problem_of(task("a"), task("b"), sizes={})
+    plan, schedule = schedule_of(problem, ["a", "b"])
+    one, other = schedule["tasks"]
+    one["id"], other["id"] = other["id"], one["id"]
+    assert set(rules(problem, plan, schedule)) == {"order"}
+
+
+def test_the_checker_knows_storage_disks() -> None:
+    """A storage of 5 MB/s takes 2 s for 10 MB, where the link would take 1 s."""
+    problem = problem_of(
+        task("a", "f"),
+        sizes={"f": 10},
+        storages=[{"id": "s", "bytes_per_second": 5e6}],
+        files=[{"id": "f", "bytes": 10 * MEGA, "storage": "s"}],
+    )
+    plan, schedule = schedule_of(problem, ["a"])
+    assert schedule["tasks"][0]["end_seconds"] == 3
+    schedule["tasks"][0]["end_seconds"] = 2.0
+    schedule["transfers"][0]["end_seconds"] = 1.0
+    assert rules(problem, plan, schedule) == ["rate"]
+
+
+def test_the_checker_knows_when_a_task_is_dispatched() -> None:
+    """b reads what a writes: it is given once a has ended, at 2 s."""
+    problem = problem_of(
+        task("a", outputs=["x"]), task("b", "x"), sizes={"x": 10}, cores=2
+    )
+    plan, ran = dispatch(problem, fifo)
+    assert rules(problem, plan, ran.schedule) == []
+    assert plan.dispatches == ((0.0, 0, "a", "n0"), (2.0, 0, "b", "n0"))
+    early = plan.model_copy(
+        update={"dispatches": ((0.0, 0, "a", "n0"), (1.0, 0, "b", "n0"))}
+    )
+    assert rules(problem, early, ran.schedule) == ["dispatch"]
+
+
+def test_an_explanation_counts_reads_and_writes_as_work() -> None:
+    problem = chain()
+    result = ioopt.solve(problem, "heft")
+    times, moved = told(problem, result)
+    assert "cores compute, read and write" in times
+    assert "wait for other tasks or memory" in times
+    assert "10 MB from remote storage" in moved and "10 MB saved" in moved
