@@ -334,12 +334,16 @@ class Kind(Format):
         )
 
     def under_noise(
-        self, problem: Any, plan: Any, told: Mapping[str, Any] | None = None
+        self,
+        problem: Any,
+        plan: Any,
+        told: Mapping[str, Any] | None = None,
+        name: str = "result",
     ) -> Json:
         """Return the metrics of *plan* under noise; empty if the kind has none.
 
-        *told* are the metrics that a result states: the noise that they name is used
-        again.
+        *told* are the metrics that the result *name* states: the noise that they name
+        is used again.
         """
         return {}
 

@@ -144,6 +144,7 @@ class Replication(Kind):
         problem: ReplicationProblem,
         plan: ReplicationPlan,
         told: Mapping[str, Any] | None = None,
+        name: str = "result",
     ) -> Json:
         from ioopt.formats.native import validate
         from ioopt.problems.replication import NoisyRuns
@@ -151,7 +152,7 @@ class Replication(Kind):
 
         if told is None:
             return noisy_metrics(problem, plan)
-        stated = validate(NoisyRuns, told["noise"], "metrics.noise")
+        stated = validate(NoisyRuns, told["noise"], f"{name}: metrics.noise")
         return noisy_metrics(problem, plan, stated)
 
     def start(self, plan: ReplicationPlan) -> ReplicationPlan:

@@ -14,7 +14,7 @@ from conftest import ENGINES, shared_files
 import ioopt
 from ioopt.cli.main import main
 from ioopt.compiled.library import Engine as Kernels
-from ioopt.errors import InstanceError
+from ioopt.errors import OutOfTime
 from ioopt.generate.replication.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
@@ -294,7 +294,7 @@ def test_the_search_repeats_itself() -> None:
 
 
 def test_an_interrupted_search_has_the_plan_of_the_least_mean() -> None:
-    """The reported rank is the mean, so a plan of a worse makespan replaces another."""
+    """So a plan of a worse makespan replaces another."""
     run = run_of(tied())
     first = Best(12.0, rank=12.5, queues=[[0, 1, 2], []])
     second = Best(12.2, rank=12.1, queues=[[0, 2], [1]])
@@ -306,6 +306,38 @@ def test_an_interrupted_search_has_the_plan_of_the_least_mean() -> None:
     assert told.plan is not None
     assert told.plan.order["n1"] == ("y",)
     assert [objective for _, objective in told.trace] == [12.0, 12.2]
+
+
+def test_an_interrupted_search_has_an_optimal_plan_of_a_larger_mean() -> None:
+    run = run_of(tied(), bound=12.0)
+    for found in (Best(12.5, rank=12.6), Best(12.0, rank=13.0)):
+        run._said = -1.0
+        run.offer(found)
+    assert run.request.incumbents.objective == 12.0
+
+
+@pytest.mark.parametrize("thread", [0, 1])
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, OutOfTime])
+def test_an_interrupted_search_has_the_last_plan_of_all_threads(
+    raised: type[BaseException], thread: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it was found less than a second after the last report."""
+    better = Best(1.0, rank=1.0, queues=[[0, 2], [1]])
+
+    def improve(run: LinkAwareRun) -> None:
+        number = run.request.options.seed // link_aware.SEEDS_APART
+        if number == thread:
+            run.best = better
+        if number == 0:
+            raise raised
+
+    monkeypatch.setattr(LinkAwareRun, "improve", improve)
+    settings = link_aware.Settings(evaluations=1000)
+    request = SolveRequest(SolveOptions(threads=2), Deadline(None), settings)
+    with pytest.raises(raised):
+        link_aware.solve(tied(), request)
+    assert request.incumbents.plan is not None
+    assert request.incumbents.plan.order == {"n0": ("x", "z"), "n1": ("y",)}
 
 
 def test_a_result_states_what_holds_and_the_check_recomputes_it(
@@ -335,8 +367,10 @@ def test_a_result_states_what_holds_and_the_check_recomputes_it(
         "noisy_p95_seconds",
     }
     told["metrics"]["noise"]["draws"] = "many"
-    with pytest.raises(InstanceError, match=r"metrics\.noise: draws"):
-        ioopt.check(small(), told)
+    result.write_text(json.dumps(told))
+    assert main(["check", str(instance), str(result)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"ioopt: {result}: metrics.noise: draws: must be")
 
 
 def test_compare_shows_the_mean_under_noise_beside_the_makespan() -> None:
