@@ -444,6 +444,7 @@ class SolverSpec:
     ``request.policy``, the target use it. Each of these three is given as a
     :class:`Loader`, as ``module:name``, or as the object itself. ``fixed`` are settings
     that the name implies (``cons-fcfs+top`` is ``cons-fcfs`` with one more setting).
+    ``settings_are_new``: an earlier version had none, so its results state none.
     ``backends`` are the values of ``--backend``, the default first. ``source`` is the
     paper and section, or ``ours``. ``variant_of`` names the solver of which this solver
     is a variant; variants are listed only on request.
@@ -460,6 +461,7 @@ class SolverSpec:
     abilities: Set[str] = frozenset()
     backends: tuple[str, ...] = ()
     variant_of: str | None = None
+    settings_are_new: bool = False
 
     @property
     def own(self) -> bool:

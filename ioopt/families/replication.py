@@ -464,6 +464,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
         settings=_auto_settings,
+        settings_are_new=True,
     ),
     _solver(
         "ip",
