@@ -232,9 +232,11 @@ def test_a_plan_within_the_gap_is_not_yet_an_optimal_one() -> None:
     assert run.key(Best(10.0, rank=11.0)) < run.key(Best(11.0, rank=11.0))
 
 
+@pytest.mark.parametrize("preset", ["image-85", "fork-join"])
 def test_the_judged_plans_have_the_scores_of_their_queues(
-    monkeypatch: pytest.MonkeyPatch,
+    preset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """With barriers (of a batch) and without."""
     judged: list[Best] = []
     judge = LinkAwareRun.judge
 
@@ -243,8 +245,8 @@ def test_the_judged_plans_have_the_scores_of_their_queues(
         judge(run, found)
 
     monkeypatch.setattr(LinkAwareRun, "judge", noted)
-    problem = small(11)
-    solved(problem, 3000, True)
+    problem = small(11) if preset == "image-85" else generate(preset, {}, 7)
+    solved(problem, 1500, True)
     annealed = [found for found in judged if found.origin.startswith("annealing")]
     assert len(annealed) > 3
     for found in annealed:
