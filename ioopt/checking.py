@@ -112,7 +112,7 @@ def judgement(
         name: told for name, told in settings.items() if expected.get(name) == told
     }
     problem = kind.as_replayed(problem, asked)
-    report = _report(kind, problem, plan, data)
+    report = _report(kind, problem, plan, data, name)
     # The best known plans were found without added settings and count for every plan of
     # the instance.
     known: Mapping[str, Known] = {}
@@ -151,11 +151,11 @@ def _expected_settings(
 
 
 def _report(
-    kind: Kind, problem: Any, plan: Any, data: Mapping[str, Any]
+    kind: Kind, problem: Any, plan: Any, data: Mapping[str, Any], name: str
 ) -> CheckReport:
-    """Return the checker's report. A replay of the plan is added to it when the plan
-    determines the schedule, or when the result states metrics that only a replay
-    computes.
+    """Return the checker's report on *data*, called *name* in messages. A replay of the
+    plan is added to it when the plan determines the schedule, or when the result states
+    metrics that only a replay computes.
     """
     schedule = data.get("schedule")
     report = check_plan(kind, problem, plan, schedule)
@@ -165,7 +165,7 @@ def _report(
         report = replayed(kind, problem, plan, schedule, report)
     stated = data.get("metrics") or {}
     if plan is not None and "noise" in stated and not report.violations:
-        noisy = kind.under_noise(problem, plan, stated)
+        noisy = kind.noise_again(problem, plan, stated, name)
         report = replace(report, metrics={**report.metrics, **noisy})
     repeated = follows and plan is not None
     if not repeated and report.metrics.get("matrix_checked") is False:

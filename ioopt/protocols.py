@@ -105,15 +105,13 @@ class Incumbents(Generic[PlanT]):
     This plan is the answer when the solver is interrupted or fails. ``trace`` has pairs
     (seconds since the start, objective as the solver computed it). If ``maximise`` is
     true, more is better. ``objective_name`` names the metric of ``objective`` and
-    ``bound``, as in :class:`Outcome`. ``rank`` is the figure by which the solver
-    selects plans: the objective, unless the solver reports another one.
+    ``bound``, as in :class:`Outcome`.
     """
 
     deadline: Deadline
     plan: PlanT | None = None
     objective: float | None = None
     bound: float | None = None
-    rank: float | None = None
     trace: list[tuple[float, float]] = field(default_factory=list)
     listener: Callable[["Incumbents[PlanT]"], None] | None = None
     maximise: bool = False
@@ -124,32 +122,30 @@ class Incumbents(Generic[PlanT]):
         plan: PlanT,
         objective: float,
         bound: float | None = None,
-        rank: float | None = None,
+        selected: bool = False,
     ) -> None:
         """Report a plan with the objective that the solver computed; only the best plan
         so far is stored.
 
-        *rank* is the figure by which the solver selects plans (None: the objective).
+        If the plan is *selected*, it is the best by what the solver selects plans by,
+        and is stored even if its objective is worse.
         """
         if bound is not None:
             self.bound = bound
-        if rank is None:
-            rank = objective
-        if self._is_better(rank):
+        if selected or self._is_better(objective):
             self.plan = plan
             self.objective = objective
-            self.rank = rank
             self.trace.append((self.deadline.elapsed(), objective))
         if self.listener is not None:
             self.listener(self)
 
-    def _is_better(self, rank: float) -> bool:
-        """Return whether *rank* is better than that of the best plan so far."""
-        if self.rank is None:
+    def _is_better(self, objective: float) -> bool:
+        """Return whether *objective* is better than that of the best plan so far."""
+        if self.objective is None:
             return True
         if self.maximise:
-            return rank > self.rank
-        return rank < self.rank
+            return objective > self.objective
+        return objective < self.objective
 
 
 @dataclass(frozen=True)

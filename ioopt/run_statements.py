@@ -126,7 +126,7 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
         yield violation(
             "options", f"backend={backend}", f"{row.name} has no such backend"
         )
-    if not options:
+    if not options or (row.settings_are_new and "settings" not in options):
         return
     if (settings is None) != (row.settings is None):
         has = "has no settings" if row.settings is None else "states all its settings"

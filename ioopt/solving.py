@@ -636,7 +636,7 @@ def _checked(
     settings = beyond(kind, problem, outcome.plan, schedule)
     if replay.simulation is not None and not (violations or settings):
         seconds = NOISE_SHARE * processor_seconds_left(request.deadline)
-        noisy = kind.under_noise(problem, outcome.plan, seconds=seconds)
+        noisy = kind.under_noise(problem, outcome.plan, seconds)
         measured = {**measured, **noisy}
     quick_bound = partial(kind.bound, problem, request.deadline)
     found = Evidence(

@@ -77,4 +77,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        print("bench.py: interrupted", file=sys.stderr)
+        sys.exit(130)

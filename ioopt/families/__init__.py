@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from math import inf
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -334,17 +333,17 @@ class Kind(Format):
             f"{self.kind} has no simulator: it is one decision, not a schedule"
         )
 
-    def under_noise(
-        self,
-        problem: Any,
-        plan: Any,
-        told: Mapping[str, Any] | None = None,
-        seconds: float = inf,
-    ) -> Json:
-        """Return the metrics of *plan* under noise; empty if the kind has none.
+    def under_noise(self, problem: Any, plan: Any, seconds: float) -> Json:
+        """Return the metrics of *plan* under noise; empty if the kind has none, or if
+        they would take more than *seconds*.
+        """
+        return {}
 
-        *told* are the metrics that a result states: the noise that they name is used
-        again. Without them, nothing is computed if it would take more than *seconds*.
+    def noise_again(
+        self, problem: Any, plan: Any, told: Mapping[str, Any], name: str
+    ) -> Json:
+        """Return the metrics of *plan* under the noise that the metrics *told* name;
+        messages call their result *name*.
         """
         return {}
 
@@ -445,6 +444,7 @@ class SolverSpec:
     ``request.policy``, the target use it. Each of these three is given as a
     :class:`Loader`, as ``module:name``, or as the object itself. ``fixed`` are settings
     that the name implies (``cons-fcfs+top`` is ``cons-fcfs`` with one more setting).
+    ``settings_are_new``: an earlier version had none, so its results state none.
     ``backends`` are the values of ``--backend``, the default first. ``source`` is the
     paper and section, or ``ours``. ``variant_of`` names the solver of which this solver
     is a variant; variants are listed only on request.
@@ -461,6 +461,7 @@ class SolverSpec:
     abilities: Set[str] = frozenset()
     backends: tuple[str, ...] = ()
     variant_of: str | None = None
+    settings_are_new: bool = False
 
     @property
     def own(self) -> bool:

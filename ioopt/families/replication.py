@@ -5,7 +5,6 @@ share files.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ioopt.families import (
@@ -141,19 +140,24 @@ class Replication(Kind):
         return simulate(problem, plan, **options)
 
     def under_noise(
+        self, problem: ReplicationProblem, plan: ReplicationPlan, seconds: float
+    ) -> Json:
+        from ioopt.sim.replication.noisy import noisy_metrics
+
+        return noisy_metrics(problem, plan, seconds=seconds)
+
+    def noise_again(
         self,
         problem: ReplicationProblem,
         plan: ReplicationPlan,
-        told: Mapping[str, Any] | None = None,
-        seconds: float = inf,
+        told: Mapping[str, Any],
+        name: str,
     ) -> Json:
         from ioopt.formats.native import validate
         from ioopt.problems.replication import NoisyRuns
         from ioopt.sim.replication.noisy import noisy_metrics
 
-        if told is None:
-            return noisy_metrics(problem, plan, seconds=seconds)
-        stated = validate(NoisyRuns, told["noise"], "metrics.noise")
+        stated = validate(NoisyRuns, told["noise"], f"{name}: metrics.noise")
         return noisy_metrics(problem, plan, stated)
 
     def start(self, plan: ReplicationPlan) -> ReplicationPlan:
@@ -465,6 +469,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
         settings=_auto_settings,
+        settings_are_new=True,
     ),
     _solver(
         "ip",

@@ -9,7 +9,14 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    model_validator,
+)
 
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems import base
@@ -607,6 +614,18 @@ MoveRow = tuple[base.Name | None, base.Name, base.Name | None]
 
 A save has the node None: the file goes from the source to the remote storage.
 """
+
+
+def _form_of_moves(value: object) -> str:
+    """Return which form of ``moves`` a value is meant to have, for messages."""
+    return "rows" if isinstance(value, (list, tuple)) else "rules"
+
+
+Moves = Annotated[
+    Annotated[MovesModel, Tag("rules")] | Annotated[tuple[MoveRow, ...], Tag("rows")],
+    Discriminator(_form_of_moves),
+]
+"""The name of rules, or the rows of a bound plan."""
 EvictionRow = tuple[base.Name, base.Name, base.Count | base.Name | None]
 """An eviction of a bound plan: node, file, and what needed the room.
 
@@ -675,7 +694,7 @@ class ReplicationPlan(ReplayOptions):
     eviction: EvictionPolicy = "farthest-next-use"
     rounds: tuple[Round, ...] | None = None
     barriers: bool = False
-    moves: MovesModel | tuple[MoveRow, ...] | None = None
+    moves: Moves | None = None
     moves_after: tuple[base.Count, ...] | None = None
     evictions: tuple[EvictionRow, ...] = ()
     carry_out: bool = False

@@ -204,9 +204,17 @@ def runs_of(problem: ReplicationProblem, case: Case) -> Iterator[Carried]:
     costs, and the simple solver, which decides again.
     """
     searched = solved(problem, "auto")
-    yield carried_out(problem, searched, "schedule")
-    yield carried_out(problem, searched, "live")
-    yield carried_out(problem, solved(problem, case.simple), "live")
+    yield run_of(problem, searched, "schedule")
+    yield run_of(problem, searched, "live")
+    yield run_of(problem, solved(problem, case.simple), "live")
+
+
+def run_of(problem: ReplicationProblem, result: Result, mode: Mode) -> Carried:
+    """Carry the plan of *result* out; end the program in one line if that fails."""
+    try:
+        return carried_out(problem, result, mode)
+    except CarryingFault as fault:
+        raise SystemExit(f"testbed: {fault}") from None
 
 
 def case_problem(case: Case) -> ReplicationProblem:
@@ -249,10 +257,7 @@ def smoke() -> None:
     problem = case_problem(SMOKE)
     result = solved(problem, SMOKE.simple)
     for attempt in ("first", "second"):
-        try:
-            carried = carried_out(problem, result, "schedule")
-        except CarryingFault as fault:
-            raise SystemExit(f"testbed: {fault}") from None
+        carried = run_of(problem, result, "schedule")
         measured = carried.record.makespan_seconds
         print(
             f"testbed: {problem.name} planned {carried.planned:.2f} s, measured "

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,39 @@ def test_a_machine_without_the_programs_is_told_and_skipped(monkeypatch, capsys)
     lines = capsys.readouterr().out.splitlines()
     told = "testbed: skipped, no ip, tc, unshare, nsenter"
     assert len(lines) == 2 and all(line.startswith(told) for line in lines)
+
+
+@pytest.mark.parametrize("command", [partial(bench.main, quick=True), bench.smoke])
+def test_a_run_that_fails_ends_the_benchmark_in_one_line(command, monkeypatch):
+    def carried_out(problem, result, mode):
+        raise CarryingFault("the folder is full")
+
+    monkeypatch.setattr(bench, "missing", lambda: None)
+    monkeypatch.setattr(bench, "SEARCH_SECONDS", 0.1)
+    monkeypatch.setattr(bench, "carried_out", carried_out)
+    with pytest.raises(SystemExit) as ended:
+        command()
+    assert ended.value.code == "testbed: the folder is full"
+
+
+def test_an_interrupted_benchmark_says_so_in_one_line(tmp_path):
+    """It starts no benchmark: a module of the same name in its place is interrupted."""
+    text = "def main(quick):\n    raise KeyboardInterrupt\n"
+    (tmp_path / "interrupted.py").write_text(text)
+    program = (
+        "import runpy, sys, bench.sweeps\n"
+        "sys.modules['bench.testbed'] = __import__('interrupted')\n"
+        "sys.argv = ['bench.py', 'testbed']\n"
+        f"runpy.run_path({str(ROOT / 'scripts' / 'bench.py')!r}, run_name='__main__')"
+    )
+    folders = os.pathsep.join([str(tmp_path), str(ROOT / "scripts")])
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": folders},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (130, "bench.py: interrupted\n")
 
 
 def test_a_scaled_instance_keeps_its_plans():

@@ -351,7 +351,10 @@ def _copy_entries(
             yield violation("copy entry", file, text)
     for (file, node), count in left.items():
         if count:
-            text = f"the queue of {node} asks for {count} more copies of it"
+            text = (
+                f"the queue of {node} asks for {abs(count)} "
+                f"{'more' if count > 0 else 'fewer'} copies of it"
+            )
             yield violation("copy entry", file, text, abs(count))
 
 

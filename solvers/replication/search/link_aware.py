@@ -16,6 +16,7 @@ over the link. A depth-first order (:mod:`ioopt.solvers.replication.search.flow_
 then takes the place of the spectral order.
 """
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -93,20 +94,16 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
         return _greedy(problem, request)
     runs = _runs(problem, request)
     build = request.deadline.elapsed()
-    with ThreadPoolExecutor(len(runs)) as pool:
-        others = [pool.submit(_search, run) for run in runs[1:]]
-        stopped = True
-        try:
-            _search(runs[0])
-            stopped = runs[0].stop() is not StopReason.ITERATIONS
-        finally:
-            for run in runs[1:] if stopped else ():
-                run.budget.give_up()
-        for other in others:
-            other.result()
+    try:
+        _search_together(runs)
+    except (KeyboardInterrupt, OutOfTime):
+        # The best plan may be of another thread, or newer than the last report.
+        runs[0].best = _best_of(runs).best
+        runs[0].tell()
+        raise
     for run in runs:
         run.finish()
-    search = min(runs, key=lambda run: run.key(run.best))
+    search = _best_of(runs)
     return Outcome(
         search.best_plan(),
         search.bound,
@@ -168,9 +165,31 @@ def _runs(problem: ReplicationProblem, request: SolveRequest) -> list[LinkAwareR
     return runs
 
 
+def _search_together(runs: Sequence[LinkAwareRun]) -> None:
+    """Let every run search, the first in this thread; the others end with it, unless it
+    ends by its number of replays.
+    """
+    with ThreadPoolExecutor(len(runs)) as pool:
+        others = [pool.submit(_search, run) for run in runs[1:]]
+        stopped = True
+        try:
+            _search(runs[0])
+            stopped = runs[0].stop() is not StopReason.ITERATIONS
+        finally:
+            for run in runs[1:] if stopped else ():
+                run.budget.give_up()
+        for other in others:
+            other.result()
+
+
 def _search(run: LinkAwareRun) -> None:
     run.start()
     run.improve()
+
+
+def _best_of(runs: Sequence[LinkAwareRun]) -> LinkAwareRun:
+    """Return the run with the best plan; the first of equals."""
+    return min(runs, key=lambda run: run.key(run.best))
 
 
 def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:

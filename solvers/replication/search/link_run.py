@@ -236,8 +236,13 @@ class LinkAwareRun:
         now = self.budget.clock()
         if self._said < 0 or now - self._said > 1.0:
             self._said = now
+            self.tell()
+
+    def tell(self) -> None:
+        """Report the best plan, which answers for a run that is interrupted."""
+        if self.best.score < inf:
             self.request.incumbents.report(
-                self.best_plan(), found.score, self.bound, found.rank
+                self.best_plan(), self.best.score, self.bound, selected=self.robust
             )
 
     def _keep_finalist(self, found: Best) -> None:

@@ -194,6 +194,20 @@ def test_options_are_those_of_the_solver(change: dict[str, Any]) -> None:
     assert rules(true | {"options": true["options"] | change}) == ["options"]
 
 
+@pytest.mark.parametrize(
+    ("solver", "expected"), [("auto", []), ("minmin", ["options"])]
+)
+def test_only_a_solver_that_had_no_settings_may_state_none(
+    solver: str, expected: list[str]
+) -> None:
+    """Results that ``auto`` wrote with version 0.2 hold on."""
+    true = solved("cycle3", solver)
+    options = {
+        key: value for key, value in true["options"].items() if key != "settings"
+    }
+    assert rules(true | {"options": options}) == expected
+
+
 def test_settings_of_the_options_are_those_of_the_plan() -> None:
     true = solved("two-writers", "fill")
     settings = true["options"]["settings"] | {"alpha": 2.0}

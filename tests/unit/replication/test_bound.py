@@ -101,7 +101,9 @@ def test_a_bound_plan_is_written_and_read_unchanged() -> None:
         ({"moves": MOVES, "moves_after": [0]}, "moves_after: 1 numbers for 3 moves"),
         ({"moves": MOVES, "remote": [["f", "a"]]}, "has no remote; leave it out"),
         ({"moves": MOVES, "barriers": True}, "has no barriers; leave it out"),
-        ({"moves": "bound"}, "moves"),
+        ({"moves": "bound"}, "moves: input should be 'static', .*not 'bound'$"),
+        ({"moves": [["a", "f", None], ["a", "g"]]}, r"moves\[1\]\[2\]: missing$"),
+        ({"moves": [["a", 7, None]]}, r"moves\[0\]\[1\]: .* string, not 7$"),
     ],
 )
 def test_a_plan_that_mixes_both_is_refused(fields: dict[str, Any], text: str) -> None:

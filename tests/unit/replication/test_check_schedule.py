@@ -171,6 +171,9 @@ def test_copy_entries_are_done_once_while_the_file_is_there() -> None:
             for v in check(PROBLEM, plan, GOOD | {"copy_entries": entries}).violations
         }
         assert rules == {"copy entry"}
+    report = check(PROBLEM, plan, GOOD | {"copy_entries": [entry, entry]})
+    (twice,) = report.violations
+    assert twice.message == "the queue of n1 asks for 1 fewer copies of it"
 
 
 def test_metrics_of_the_schedule() -> None:
