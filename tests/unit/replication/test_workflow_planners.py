@@ -29,7 +29,10 @@ from ioopt.solvers.replication.plans import workflow_in_file_order
 ROWS = {"heft": HEFT, "b-level": B_LEVEL, "ready-min-min": MIN_MIN}
 CASES = [
     path
-    for path in shared_files("cases/workflow", "5*.json")
+    for path in (
+        *shared_files("cases/workflow", "5*.json"),
+        *shared_files("cases/shared-memory"),
+    )
     if "planned" in json.loads(path.read_text())  # the others are dispatch runs
 ]
 
