@@ -569,10 +569,14 @@ class LinkAwareRun:
         """Return the number of replays until share *until* of the restart is finished,
         without the noisy ones.
         """
-        left = (until - self.budget.progress()) * self.budget.size
-        if self._judged(annealing):
-            left /= 1.0 + self.params.all_draws / self.params.judged_every
-        return max(1, round(left))
+        left = max(1, round((until - self.budget.progress()) * self.budget.size))
+        if not self._judged(annealing):
+            return left
+        # The last judgement must fit too: it judges the coldest plan.
+        draws = self.params.all_draws
+        every = self.params.judged_every
+        whole, rest = divmod(left, every + draws)
+        return max(1, whole * every + max(0, rest - draws))
 
     def _offer_best(self, annealing: Annealing, origin: str) -> None:
         """Offer the best plan of *annealing*."""

@@ -100,7 +100,7 @@ class SearchParams(Record):
     finalists: Count = 20
     near: Annotated[float, Field(ge=1)] = 1.003
     final_share: Share = 0.05
-    fewest_judged: Count = 100
+    fewest_judged: Count = 500
     steady: Annotated[float, Field(ge=1)] = 1.0001
     patience: Count = 200
 
