@@ -231,6 +231,7 @@ def test_other_files_are_refused_and_left_alone(tmp_path, make, message, opener)
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_damage_in_the_middle_of_a_store_is_one_line_and_it_is_left_alone(
     tmp_path, capsys
 ):

@@ -21,6 +21,7 @@ from campaign_helpers import (
 )
 
 
+@pytest.mark.slow
 def test_a_sweep_runs_every_point_and_resumes_nothing(tmp_path):
     config, store = write_config(tmp_path), tmp_path / "runs.sqlite"
     run = run_sweep(config, store, "--workers", "2")

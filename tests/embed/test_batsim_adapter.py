@@ -368,6 +368,7 @@ QUEUES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(JOBS, QUEUES, st.booleans())
 def test_jobs_start_and_end_as_simulated(rows, options, apart):

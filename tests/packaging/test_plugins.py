@@ -165,6 +165,7 @@ def points_of(project):
     )
 
 
+@pytest.mark.slow
 def test_entry_points_are_solvers_and_importers(plugins):
     listed = plugins("instances", "solvers", "replication")
     assert "first-node" in listed.stdout and "everything on one node" in listed.stdout

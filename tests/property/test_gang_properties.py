@@ -16,6 +16,7 @@ ONLINE = ("gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-
 SEEDS = st.integers(0, 10**6)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(SEEDS)
 def test_every_policy_passes_the_checker(seed: int) -> None:

@@ -62,6 +62,7 @@ def problems(draw: st.DrawFn) -> ReplicationProblem:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(problems())
 def test_planners_keep_to_the_bound_and_link_aware_is_never_above_them(
@@ -85,6 +86,7 @@ def test_planners_keep_to_the_bound_and_link_aware_is_never_above_them(
         assert best.objective <= planned.metrics["makespan_seconds"] * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(problems())
 def test_more_disk_never_hurts_the_best_plan(problem: ReplicationProblem) -> None:

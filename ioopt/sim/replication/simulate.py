@@ -358,11 +358,10 @@ def simulate(
 
     *actual* gives compute seconds that differ from the planned ones, keyed by task id.
     *link* overrides the instance's link model. *engine* picks the plain or the compiled
-    kernel, which agree. Raises SimulationError,
-    with the name of the item, for queues that leave a task out, run a task twice, name
-    something unknown, form a dependency cycle or can never proceed. Raises UsageError
-    for invalid *actual* times, and OutOfTime if the report and its check would end too
-    long after *deadline*.
+    kernel, which agree. Raises SimulationError, with the name of the item, for queues
+    that leave a task out, run a task twice, name something unknown, form a dependency
+    cycle or can never proceed. Raises UsageError for invalid *actual* times, and
+    OutOfTime if the report and its check would end too long after *deadline*.
     """
     replay = replayed(problem, plan, link, engine, deadline, actual)
     return report(problem, link, replay, actual)

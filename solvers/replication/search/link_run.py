@@ -69,10 +69,9 @@ class LinkAwareRun:
     number of replays follows from the number of tasks.
 
     *bound* is a lower bound of the measure in seconds, if one is known. A *robust* run
-    selects plans by their mean score over replays under unfair sharing,
-    all with the same draws of weights. Three kinds of plans are distinguished first: if
-    a plan meets the bound, only such plans compete, and if a planner's plan is better
-    than another plan, the other one does not compete.
+    selects plans by their mean score over replays under unfair sharing, all with the
+    same draws of weights. Kinds of plans come first: if a plan meets the bound, only
+    such plans compete, and a plan that is worse than a planner's never wins.
     """
 
     proof_seconds = 0.0
@@ -99,10 +98,8 @@ class LinkAwareRun:
             self.objective_name = "additive_seconds"
         self.bound = self._proven() if bound is None else bound
         gap = request.options.gap or 0.0
-        self.target = max(
-            self.bound / (1.0 - min(gap, 0.999)), self.bound * (1 + 1e-10)
-        )
         self.proof = self.bound * (1 + 1e-10)
+        self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.proof)
         self.best = Best()
         self._of_planners = inf
         self._finalists: list[Best] = []

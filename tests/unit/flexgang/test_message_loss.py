@@ -137,6 +137,7 @@ def test_several_absent_at_once_send_less() -> None:
     assert classes == {1: "HIGH", 3: "UNKNOWN"}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), processors=st.integers(2, 5), quanta=st.integers(8, 90))
 def test_the_reference_agrees_and_saved_monitors_go_on(

@@ -204,7 +204,7 @@ def ends(problem: ReplicationProblem, seed: int, plans: int) -> list[float]:
         (range(1, 11), 10**12),
         pytest.param(range(11, 31), 10**12, marks=pytest.mark.slow),
         (range(101, 111), 1000),  # rounded down
-        pytest.param(range(111, 121), 1000, marks=pytest.mark.slow),
+        pytest.param(range(101, 121), 1000, marks=pytest.mark.slow),
         pytest.param(range(1_000, 2_000), 10**12, marks=pytest.mark.slow),
         pytest.param(range(3_000, 3_500), 40, marks=pytest.mark.slow),
     ],

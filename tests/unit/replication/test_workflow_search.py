@@ -126,6 +126,7 @@ def test_moves_keep_producers_before_readers_and_tasks_where_they_fit(
             assert (list(flow.order), list(flow.place), list(flow.node)) == before
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6))
 def test_never_above_a_planner_and_the_same_again(seed: int) -> None:
