@@ -247,10 +247,12 @@ def _instant(text: str, what: str) -> float:
     >>> _instant("1500", "submit"), _instant("1970-01-01 00:00:02.500", "submit")
     (1.5, 2.5)
     """
+    if "-" not in text:
+        return amount_of(text, what) / 1000
     try:
         date = datetime.fromisoformat(text)
     except ValueError:
-        return amount_of(text, what) / 1000
+        raise bad_value(what, text, "is no date") from None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
     return date.timestamp()
