@@ -15,10 +15,10 @@ remote storage. Warnings state the assumptions.
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from ioopt.errors import InstanceError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
@@ -52,10 +52,25 @@ STAGING = 4
 """Number of files that a node receives at once; it fits recorded runs with disks of the
 nodes.
 """
-_NAME = re.compile(r"(?P<process>\S+)(?:\s+\((?P<tag>.*)\))?")
+NAME = re.compile(r"(?P<process>\S+)(?:\s+\((?P<tag>.*)\))?")
+"""Name of a task: its process and, in brackets, its tag or number."""
 Columns = Literal["rchar", "read_bytes"]
 _WRITTEN: dict[Columns, str] = {"rchar": "wchar", "read_bytes": "write_bytes"}
 """For each column of bytes read, the matching column of bytes written."""
+
+
+Row = TypeVar("Row")
+
+
+class Traced(Protocol):
+    """A task of a trace, with its process and its tag if it has one."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def process(self) -> str: ...
+    @property
+    def tag(self) -> str | None: ...
 
 
 @dataclass(frozen=True)
@@ -129,7 +144,7 @@ def read_nextflow_trace(
     before: dict[str, list[str]] = {}
     why = "without a DAG"
     if dag is not None:
-        before = _before(tasks, read_dag(dag), warnings)
+        before = tasks_before(tasks, read_dag(dag), warnings)
         why = "the DAG joins none of them"
     if not any(before.values()):
         warnings[f"precedence is unknown ({why}): all tasks are independent"].append(
@@ -194,8 +209,31 @@ def _tasks(
     source: str, read: Columns, warnings: Warnings, skip_bad: float | None
 ) -> tuple[list[_Task], list[str]]:
     """Return the successfully completed tasks of a trace, and remarks on its rows."""
+    tasks, remarks = read_trace(
+        source,
+        ("name", "realtime"),
+        lambda row: _task(row, read, warnings),
+        warnings,
+        skip_bad,
+    )
+    ids = numbered(task.id for task in tasks)
+    return [replace(task, id=id_) for task, id_ in zip(tasks, ids)], remarks
+
+
+def read_trace(
+    source: str,
+    needed: Sequence[str],
+    read: Callable[[Mapping[str, str]], Row | None],
+    warnings: Warnings,
+    skip_bad: float | None,
+) -> tuple[list[Row], list[str]]:
+    """Return what *read* makes of the rows of a trace, and remarks on the rows.
+
+    *read* takes the cells of a row by column, and returns None for a row to leave out.
+    The columns *needed* must be there. A row that repeats an attempt counts once.
+    """
     name = named(source)
-    columns, rows = table(read_text(source), name, ("name", "realtime"))
+    columns, rows = table(read_text(source), name, needed)
 
     unnamed: set[tuple[str, ...]] = set()
 
@@ -203,7 +241,7 @@ def _tasks(
         """Return the name and the id of the attempt in a row; None if it has no id."""
         row = dict(zip(columns, cells))
         name = row.get("name", "")
-        attempt = _said(row, "hash") or _said(row, "task_id")
+        attempt = said(row, "hash") or said(row, "task_id")
         if attempt:
             return name, attempt
         if cells in unnamed:
@@ -213,22 +251,30 @@ def _tasks(
         unnamed.add(cells)
         return None
 
-    tasks, remarks = read_rows(
+    return read_rows(
         rows,
-        lambda cells: _task(cells_by_column(columns, cells), read, warnings),
+        lambda cells: read(cells_by_column(columns, cells)),
         name,
         skip_bad,
         key,
     )
+
+
+def numbered(ids: Iterable[str]) -> list[str]:
+    """Return *ids*, with a number behind each that has occurred before.
+
+    >>> numbered(["a", "b", "a"])
+    ['a', 'b', 'a #2']
+    """
     seen: Counter[str] = Counter()
-    for place, task in enumerate(tasks):
-        seen[task.id] += 1
-        if seen[task.id] > 1:
-            tasks[place] = replace(task, id=f"{task.id} #{seen[task.id]}")
-    return tasks, remarks
+    found = []
+    for id_ in ids:
+        seen[id_] += 1
+        found.append(id_ if seen[id_] == 1 else f"{id_} #{seen[id_]}")
+    return found
 
 
-def _said(row: Mapping[str, str], column: str, default: str = "") -> str:
+def said(row: Mapping[str, str], column: str, default: str = "") -> str:
     """Return the cell of a column; *default* if the cell is missing, empty or ``-``."""
     cell = row.get(column, "")
     if cell in ("", "-"):
@@ -242,25 +288,25 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
     *read* names the column of the bytes read.
     """
     wrote = _WRITTEN[read]
-    name = _said(row, "name")
-    found = _NAME.fullmatch(name)
+    name = said(row, "name")
+    found = NAME.fullmatch(name)
     if found is None:
         raise bad_value("name", name, "is no process")
-    status = _said(row, "status")
+    status = said(row, "status")
     if status and status not in DONE:
         warnings["tasks that did not complete are left out"].append(name)
         return None
-    sizes = {key: bytes_of(_said(row, key, "0"), key) for key in (read, wrote)}
-    seconds = seconds_of(_said(row, "realtime", "0"), "realtime")
-    cores = amount_of(_said(row, "cpus", "1"), "cpus")
+    sizes = {key: bytes_of(said(row, key, "0"), key) for key in (read, wrote)}
+    seconds = seconds_of(said(row, "realtime", "0"), "realtime")
+    cores = amount_of(said(row, "cpus", "1"), "cpus")
     for key in (read, wrote):
-        if not _said(row, key):
+        if not said(row, key):
             warnings[f"a task without {key} counts as 0 bytes"].append(name)
-    if not _said(row, "realtime"):
+    if not said(row, "realtime"):
         warnings["a task without a run time counts as 0 s"].append(name)
     elif not seconds:
         warnings["a run time of 0 s, in task"].append(name)
-    if not _said(row, "cpus"):
+    if not said(row, "cpus"):
         warnings["a task without cpus counts as 1 core"].append(name)
     return _Task(
         name,
@@ -268,17 +314,17 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
         found["tag"],
         seconds,
         max(1, math.ceil(cores)),
-        bytes_of(_said(row, "memory", "0"), "memory"),
+        bytes_of(said(row, "memory", "0"), "memory"),
         sizes[read],
         sizes[wrote],
     )
 
 
-def _before(
-    tasks: list[_Task], graph: ProcessGraph, warnings: Warnings
+def tasks_before(
+    tasks: Sequence[Traced], graph: ProcessGraph, warnings: Warnings
 ) -> dict[str, list[str]]:
     """Return, for each task, the tasks whose outputs it reads according to *graph*."""
-    by_process: dict[str, list[_Task]] = defaultdict(list)
+    by_process: dict[str, list[Traced]] = defaultdict(list)
     for task in tasks:
         by_process[task.process].append(task)
     earlier = earlier_processes(graph, by_process, warnings)
@@ -304,7 +350,7 @@ def _before(
     return found
 
 
-def _of_tag(tag: str | None, tasks: list[_Task]) -> list[_Task]:
+def _of_tag(tag: str | None, tasks: list[Traced]) -> list[Traced]:
     """Return the *tasks* with *tag*; all *tasks* if *tag* is None or no task has it."""
     if tag is None:
         return tasks
@@ -317,7 +363,7 @@ _COUNTED = (
 )
 
 
-def _paired_by_tag(readers: list[_Task], writers: list[_Task]) -> bool:
+def _paired_by_tag(readers: list[Traced], writers: list[Traced]) -> bool:
     """Return whether tags pair the tasks of two processes.
 
     If a process has no tag, Nextflow writes the number of the task where the tag would

@@ -1,0 +1,1 @@
+"""Compare replays with recorded runs of workflows, and foretell what plans save."""
