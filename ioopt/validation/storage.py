@@ -96,12 +96,17 @@ def problem_of(
 
 def placement_of(record: Record, problem: ReplicationProblem) -> ReplicationPlan:
     order: dict[str, list[str]] = {node.id: [] for node in problem.nodes}
+    when={}
     rank = {t.id: i for i, t in enumerate(record.tasks)}
-    for task in sorted(record.tasks, key=lambda t: (t.start, t.submit, rank[t.id])):
-        order[task.host].append(task.id)
-    return ReplicationPlan(
-        order={k: tuple(v) for k, v in order.items()},
-        assign={t.id: t.host for t in record.tasks},
-        eviction=problem.default_eviction,
-        moves="replay",
-    )
+    host={t.id:t.host for t in record.tasks}
+    start=[t.start for t in record.tasks]
+    from graphlib import TopologicalSorter
+    pred={i:problem.predecessors[i] for i in range(len(problem.tasks))}
+    topo=list(TopologicalSorter(pred).static_order())
+    key={}
+    for pos,i in enumerate(topo):
+        key[i]=max([start[i],*(key[o] for o in pred[i])])
+    place={i:pos for pos,i in enumerate(topo)}
+    for i in sorted(key,key=lambda i:(key[i],place[i])):
+        order[record.tasks[i].host].append(record.tasks[i].id)
+    return ReplicationPlan(order={k: tuple(v) for k, v in order.items()}, assign=host, eviction=problem.default_eviction, moves="replay")
