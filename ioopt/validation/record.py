@@ -329,10 +329,10 @@ def _times(
     submit = _optional(row, "submit", _instant)
     start = _optional(row, "start", _instant)
     end = _optional(row, "complete", _instant)
-    duration = _optional(row, "duration", seconds_of)
     if submit is None:
         return None
     if end is None:
+        duration = _optional(row, "duration", seconds_of)
         if duration is None:
             return None
         end = submit + duration
