@@ -8,15 +8,17 @@ in replays.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
-from statistics import fmean, median
+from statistics import fmean
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
 from ioopt.arrays import Floats
+from ioopt.errors import OutOfTime
+from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.report import Replay
 from ioopt.sim.replication.simulate import replayed
@@ -46,6 +48,8 @@ UNDECIDED = 0.002
 """Weight of the distance of a constant from its usual value: decides only where the
 record does not.
 """
+LATE_SECONDS = 3.0
+"""Seconds by which an engine usually starts the next task late, at most."""
 FITTED: Mapping[Storage, tuple[str, ...]] = {
     "nfs": (
         "overhead_seconds",
@@ -110,6 +114,15 @@ class Sample:
         return (fmean(late) + last) / (2 * self.record.makespan)
 
 
+@dataclass(frozen=True)
+class Fit:
+    """Fitted constants, the loss of the search there, and whether time ended it."""
+
+    constants: Constants
+    loss: float
+    ended_early: bool = False
+
+
 def third_of(record: Record) -> tuple[int, ...]:
     """Return the positions of every third task, in the order of the recorded ends."""
     tasks = record.tasks
@@ -122,13 +135,13 @@ def fit(
     storage: Storage,
     seed: int = 0,
     fixed: Mapping[str, float] | None = None,
-    tick: Callable[[], None] = lambda: None,
-) -> Constants:
+    deadline: Deadline | None = None,
+) -> Fit:
     """Return the constants of *storage* with which the replays of *samples* are
     nearest to the records.
 
-    *fixed* are constants that are known. *tick* is called before each point, so that it
-    can raise an exception to stop the search.
+    *fixed* are constants that are known. If *deadline* passes, the best constants so
+    far are returned.
     """
     known = dict(fixed or {})
     ranges = {
@@ -148,32 +161,46 @@ def fit(
             values["cache_bytes"] = round(values["cache_bytes"])
         return Constants.model_validate(values)
 
+    best: list[Fit] = []
+
     def loss(point: Floats) -> float:
-        """Return the mean error of the replays at *point*."""
-        tick()
+        """Return the mean error of the replays at *point*, and keep the best."""
+        if best and deadline is not None and deadline.expired():
+            raise OutOfTime("the fit ended early")
         constants = constants_at(point)
         errors = [sample.error(constants) for sample in samples]
         counted = [min(error, CAPPED_AT) + BEYOND * error for error in errors]
         outside = float(np.abs(point - np.clip(point, 0.0, 1.0)).sum())
-        return fmean(counted) + UNDECIDED * _unusual(constants, storage) + outside
+        total = fmean(counted) + UNDECIDED * _unusual(constants, storage) + outside
+        if not best or total < best[0].loss:
+            best[:] = [Fit(constants, total)]
+        return total
 
-    points = qmc.Sobol(len(ranges), seed=seed).random(POINTS)
-    best = min(points, key=loss)
-    if not len(ranges):
-        return constants_at(best)
-    simplex = np.vstack([best, best + 0.1 * np.eye(len(best))])
-    found = minimize(
+    try:
+        _search(loss, len(ranges), seed)
+    except OutOfTime:
+        return replace(best[0], ended_early=True)
+    return best[0]
+
+
+def _search(loss: Callable[[Floats], float], dimensions: int, seed: int) -> None:
+    """Try points of the unit cube to find the least *loss*."""
+    if not dimensions:
+        loss(np.empty(0))
+        return
+    points = qmc.Sobol(dimensions, seed=seed).random(POINTS)
+    first = min(points, key=loss)
+    minimize(
         loss,
-        best,
+        first,
         method="Nelder-Mead",
         options={
             "maxfev": DESCENT,
-            "initial_simplex": simplex,
+            "initial_simplex": np.vstack([first, first + 0.1 * np.eye(dimensions)]),
             "xatol": 1e-3,
             "fatol": 1e-5,
         },
     )
-    return constants_at(found.x)
 
 
 def _unusual(constants: Constants, storage: Storage) -> float:
@@ -200,8 +227,8 @@ def _ranges(
     """Return the least and the largest value that the search tries, for each constant.
 
     Rates are from half of the mean rate of the slowest record to sixteen times that of
-    the fastest. The overhead is at most twice the usual time of a task outside its
-    script.
+    the fastest. No task can have had more overhead than it took beside computing; some
+    more is tried, as an engine may start the next task late.
     """
     rates = []
     waits = []
@@ -219,7 +246,7 @@ def _ranges(
         ]
     rate = (min(rates) / 2, max(rates) * 16)
     found = {
-        "overhead_seconds": (0.01, max(1.0, 2 * median(waits))),
+        "overhead_seconds": (0.01, LATE_SECONDS + 2 * max(0.0, min(waits))),
         "remote_bytes_per_second": rate,
         "node_bytes_per_second": rate,
         "cache_bytes": (total / 100, 2.0 * total),
