@@ -171,7 +171,7 @@ def read_record(
             before = _read_edges(edges, known, failed)
         elif dag is not None:
             before = tasks_before(known, read_dag(dag), warnings)
-        graph = _of_edges(tasks, cached, before)
+        graph = _of_edges(tasks, cached, before, warnings)
     record = Record(
         name=file_name(name),
         tasks=tuple(tasks),
@@ -375,27 +375,51 @@ def _of_edges(
     tasks: Sequence[RecordedTask],
     cached: Sequence[RecordedTask],
     before: Mapping[str, Sequence[str]],
+    warnings: Warnings,
 ) -> Graph:
-    """Return the graph in which each task reads all that the tasks *before* it wrote.
+    """Return the graph in which each task reads what the tasks *before* it wrote.
 
-    What it read beyond that is a file of its own, which was there before the run.
+    What a task read beyond that is a file of its own, which was there before the run.
+    A task cannot have read more than it asked for. If the tasks before it wrote more,
+    it is not known which part it read; it then waits for a file of 0 bytes of each, and
+    reads all its bytes from a file of its own.
     """
     written = {task.id: task.written_bytes for task in (*tasks, *cached)}
-    files: dict[str, int] = {}
+    files = {_product(task): size for task, size in written.items()}
     inputs: dict[str, tuple[str, ...]] = {}
-    outputs: dict[str, tuple[str, ...]] = {}
+    awaited: set[str] = set()
     for task in tasks:
         others = before.get(task.id, ())
+        total = sum(written[other] for other in others)
         reads = [_product(other) for other in others]
-        files |= {_product(other): written[other] for other in others}
-        rest = _read(task) - sum(written[other] for other in others)
+        if task.asked_bytes is not None and total > task.asked_bytes:
+            warnings[_PART].append(task.id)
+            awaited.update(others)
+            reads = [_end(other) for other in others]
+            total = 0
+        rest = _read(task) - total
         if rest >= SMALLEST_READ:
             reads.append(f"{task.id} reads")
             files[reads[-1]] = rest
         inputs[task.id] = tuple(reads)
+    files |= {_end(task): 0 for task in sorted(awaited)}
+    outputs: dict[str, tuple[str, ...]] = {}
+    for task in tasks:
         outputs[task.id] = (_product(task.id),)
-        files[_product(task.id)] = task.written_bytes
+        if task.id in awaited:
+            outputs[task.id] += (_end(task.id),)
     return Graph(files, inputs, outputs)
+
+
+_PART = (
+    "a task asked for fewer bytes than the tasks before it wrote: it waits for them, "
+    "but what it read counts as a file of its own"
+)
+
+
+def _end(task: str) -> str:
+    """Return the name of the file of 0 bytes that stands for the end of *task*."""
+    return f"{task} has ended"
 
 
 def _read(task: RecordedTask) -> int:

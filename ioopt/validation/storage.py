@@ -1,39 +1,70 @@
-"""State a recorded run as a problem: tasks, files and the storage that they used.
+"""State a recorded run as a problem: its tasks, its files, and the storage they used.
 
-One kind of storage has at most five constants. A task holds its cores for
-``overhead_seconds`` (a pod is started and removed), then reads, computes and writes.
-It computes for the time that its script used a processor: the rest of ``realtime`` is
-waiting for reads and writes, which the replay works out again.
+A storage has a kind and at most five constants, which a fit finds. A task holds its
+cores for ``overhead_seconds`` (a container starts and is removed), then it reads,
+computes and writes. It computes for the time that its script used a processor. The rest
+of ``realtime`` is waiting for files, and a replay works that out again: with all of
+``realtime`` as computing, reads would count twice.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Literal
-
-from pydantic import Field
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Literal
 
 from ioopt.errors import UsageError
-from ioopt.formats.cluster import Machine
-from ioopt.problems.base import BytesPerSecond, Cores, Json, Record as Fields, Seconds
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
-from ioopt.units import counted
+from ioopt.formats.cluster import Machine, Part, RecordedNode, built
+from ioopt.formats.native import read_toml, validate
+from ioopt.formats.nextflow.trace import STAGING
+from ioopt.problems.base import BytesPerSecond, Count, Json, Seconds
+from ioopt.problems.base import Record as Fields
+from ioopt.problems.replication import CacheModel, ReplicationPlan, ReplicationProblem
 from ioopt.validation.record import Record, RecordedTask
 
-Storage = Literal["read", "made-and-read", "node"]
+Storage = Literal["nfs", "ceph", "node"]
+"""Where the products of a run are: on shared storage whose clients read again what they
+wrote (``nfs``), on shared storage whose clients keep what they wrote in memory
+(``ceph``), or on the disks of the nodes (``node``).
+"""
+SHARED: tuple[Storage, ...] = ("nfs", "ceph")
+_CACHE: dict[Storage, CacheModel] = {"nfs": "read", "ceph": "made-and-read"}
 
 
 class Constants(Fields):
-    overhead_seconds: float = 7.0
-    remote_bytes_per_second: float = 120e6
-    node_bytes_per_second: float = 117.5e6
-    disk_bytes_per_second: float | None = None
-    staging: int = 4
+    """The constants of one kind of storage.
+
+    ``overhead_seconds``: the time for which a task holds its cores beside reading,
+    computing and writing. ``remote_bytes_per_second``: what the server moves in all.
+    ``node_bytes_per_second``: what the network interface of a node moves.
+    ``cache_bytes``: the memory of a node that keeps files of shared storage (None:
+    unlimited). ``disk_bytes_per_second``: what the disk of a node and its cache move
+    for the tasks on it (None: unlimited); only for products on node disks.
+    """
+
+    overhead_seconds: Seconds
+    remote_bytes_per_second: BytesPerSecond
+    node_bytes_per_second: BytesPerSecond
+    cache_bytes: Count | None = None
+    disk_bytes_per_second: BytesPerSecond | None = None
+
+
+@cache
+def known_constants() -> Mapping[Storage, Constants]:
+    """Return the constants that were fitted on recorded runs (``constants.toml``)."""
+    path = Path(__file__).with_name("constants.toml")
+    found = read_toml(str(path))
+    kinds: tuple[Storage, ...] = (*SHARED, "node")
+    return {kind: validate(Constants, found[kind], path.name) for kind in kinds}
 
 
 def compute_seconds(task: RecordedTask) -> float:
+    """Return the seconds for which *task* computed: its realtime, less the share in
+    which it used no processor.
+    """
     seconds = task.realtime
     if seconds is None:
         seconds = task.end - task.start
@@ -44,69 +75,121 @@ def compute_seconds(task: RecordedTask) -> float:
 
 def cores_of(record: Record) -> int:
     """Return the largest number of cores that the tasks of one host held at once."""
-    by_host: dict[str | None, list[tuple[float, int]]] = defaultdict(list)
+    held: dict[str | None, list[tuple[float, int]]] = defaultdict(list)
     for task in record.tasks:
-        by_host[task.host] += [(task.start, task.cores), (task.end, -task.cores)]
+        held[task.host].append((task.start, task.cores))
+        held[task.host].append((task.end, -task.cores))
     most = max(task.cores for task in record.tasks)
-    for events in by_host.values():
-        held = 0
+    for events in held.values():
+        now = 0
         for _, cores in sorted(events):
-            held += cores
-            most = max(most, held)
+            now += cores
+            most = max(most, now)
     return most
 
 
-def problem_of(
-    record: Record, storage: Storage, constants: Constants, nodes: list[str], cores: int
+def frame_of(
+    record: Record, storage: Storage, machine: Machine | None = None
 ) -> ReplicationProblem:
-    shared = storage != "node"
+    """Return *record* as a problem without fitted constants.
+
+    The nodes are the recorded hosts, each with the most cores that the tasks of one
+    host held at once, unless *machine* states them. Raises UsageError if neither does.
+    """
+    machine = machine or Machine()
+    stated = machine.model_fields_set
+    if not record.hosts and not {"nodes", "cores"} <= machine.stated():
+        raise UsageError(
+            f"{record.name}: no hosts are recorded: say --machine nodes=N,cores=N"
+        )
+    cores = machine.cores or cores_of(record)
+    part = Part(
+        inputs={task: list(files) for task, files in record.inputs.items()},
+        outputs={task: list(files) for task, files in record.outputs.items()},
+        sizes=dict(record.files),
+        keep=frozenset(),
+        warnings=(),
+        staging=STAGING,
+    )
     rows: list[Json] = [
         {
             "id": task.id,
             "compute_seconds": compute_seconds(task),
-            "overhead_seconds": constants.overhead_seconds,
             "cores": task.cores,
-            "inputs": record.inputs[task.id],
-            "outputs": record.outputs[task.id],
+            "memory_bytes": task.memory_bytes,
         }
         for task in record.tasks
     ]
-    node = {"cores": cores}
-    if not shared:
-        node["staging"] = constants.staging
-        node["disk_bytes_per_second"] = constants.disk_bytes_per_second
-    doc = {
-        "format": "ioopt/replication",
-        "name": record.name,
-        "network": {
+    head: Json = {"name": record.name, "meta": {"source": "Nextflow trace"}}
+    if storage == "node":
+        head["task_disk"] = True
+    else:
+        head |= {"products": "shared", "cache": _CACHE[storage]}
+    hosts = []
+    if "nodes" not in stated:
+        hosts = [RecordedNode(host, cores) for host in record.hosts]
+    return built(head, rows, part, machine, (), record.name, hosts)
+
+
+def with_constants(
+    frame: ReplicationProblem, constants: Constants
+) -> ReplicationProblem:
+    """Return the problem *frame* with *constants*."""
+    network = frame.network.model_copy(
+        update={
             "remote_bytes_per_second": constants.remote_bytes_per_second,
             "replica_bytes_per_second": constants.node_bytes_per_second,
-            "remote_link": "shared",
-        },
-        "nodes": [{"id": n, **node} for n in nodes],
-        "files": [{"id": f, "bytes": b} for f, b in record.files.items()],
-        "tasks": rows,
+        }
+    )
+    of_node: Json = {"disk_bytes_per_second": constants.disk_bytes_per_second}
+    if frame.is_shared:
+        of_node = {"disk_bytes": constants.cache_bytes}
+    of_task = {"overhead_seconds": constants.overhead_seconds}
+    fields = {name: getattr(frame, name) for name in type(frame).model_fields}
+    fields |= {
+        "network": network,
+        "nodes": tuple(node.model_copy(update=of_node) for node in frame.nodes),
+        "tasks": tuple(task.model_copy(update=of_task) for task in frame.tasks),
     }
-    if shared:
-        doc |= {"products": "shared", "cache": storage}
-    elif constants.disk_bytes_per_second:
-        doc["task_disk"] = True
-    return ReplicationProblem.model_validate(doc)
+    # The frame is valid, and constants cannot make it invalid: a fit replays hundreds.
+    return ReplicationProblem.model_construct(set(fields), **fields)
+
+
+def problem_of(
+    record: Record,
+    storage: Storage,
+    constants: Constants,
+    machine: Machine | None = None,
+) -> ReplicationProblem:
+    """Return *record* as a problem with products on *storage* with *constants*."""
+    return with_constants(frame_of(record, storage, machine), constants)
 
 
 def placement_of(record: Record, problem: ReplicationProblem) -> ReplicationPlan:
-    order: dict[str, list[str]] = {node.id: [] for node in problem.nodes}
-    when={}
-    rank = {t.id: i for i, t in enumerate(record.tasks)}
-    host={t.id:t.host for t in record.tasks}
-    start=[t.start for t in record.tasks]
-    from graphlib import TopologicalSorter
-    pred={i:problem.predecessors[i] for i in range(len(problem.tasks))}
-    topo=list(TopologicalSorter(pred).static_order())
-    key={}
-    for pos,i in enumerate(topo):
-        key[i]=max([start[i],*(key[o] for o in pred[i])])
-    place={i:pos for pos,i in enumerate(topo)}
-    for i in sorted(key,key=lambda i:(key[i],place[i])):
-        order[record.tasks[i].host].append(record.tasks[i].id)
-    return ReplicationPlan(order={k: tuple(v) for k, v in order.items()}, assign=host, eviction=problem.default_eviction, moves="replay")
+    """Return the recorded placement as a plan of *problem*: each task on its host, in
+    the order of the recorded starts.
+
+    Clocks that differ may let a task start before one that it waits for has started;
+    it then counts as started just after it. Raises UsageError if the record has no
+    hosts.
+    """
+    if not record.hosts:
+        raise UsageError(f"{record.name}: no hosts are recorded, so no placement is")
+    tasks = record.tasks
+    before = problem.predecessors
+    started: dict[int, tuple[float, float]] = {}
+    in_order = list(TopologicalSorter(dict(enumerate(before))).static_order())
+    for k in in_order:
+        earlier = [started[other] for other in before[k]]
+        started[k] = max([(tasks[k].start, tasks[k].submit), *earlier])
+    queues: dict[str, list[str]] = {host: [] for host in record.hosts}
+    in_order.sort(key=started.__getitem__)  # Equal starts keep the order of the graph.
+    for k in in_order:
+        queues[tasks[k].host or ""].append(tasks[k].id)
+    return ReplicationPlan(
+        assign={task.id: task.host or "" for task in tasks},
+        order={host: tuple(queue) for host, queue in queues.items()},
+        eviction=problem.default_eviction,
+        sources="least-loaded",
+        moves="replay",
+    )
