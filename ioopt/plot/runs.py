@@ -165,8 +165,10 @@ class _Panel:
         """Draw a run into *axes*."""
         axes.set_xlim(0, self.until / self.unit.size * 1.01 or 1)
         axes.set_ylim(len(self.nodes) - 0.5, -0.5)
+        # White edges separate neighbours, but hide narrow bars of a bitmap.
+        edges = "none" if self.bitmap else "white"
         for colour, corners in self._corners(placed).items():
-            rectangles(axes, corners, colour, "white", width=0.25, bitmap=self.bitmap)
+            rectangles(axes, corners, colour, edges, width=0.25, bitmap=self.bitmap)
         axes.axvline(placed.run.end / self.unit.size, color=BLACK, lw=0.9, ls=":")
         name_rows(axes, self.nodes)
         axes.tick_params(labelbottom=True)

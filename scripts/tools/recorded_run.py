@@ -196,7 +196,7 @@ class Engine:
         """Give the order for the next step of *task*."""
         step = task.steps[len(task.begun)]
         task.begun.append(step)
-        number = self.cluster.order(task.node, **step)  # type: ignore[arg-type]
+        number = self.cluster.order(task.node, **step)
         self.under_way[number] = task
 
     def _take(self, answer: Answer) -> None:
