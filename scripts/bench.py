@@ -20,6 +20,7 @@ MODULES = {
     "bounds": "bench.bounds",
     "copy-entries": "bench.copy_entries",
     "foretold": "bench.foretold",
+    "records": "bench.records",
     "relaxation": "bench.relaxation",
     "robust": "bench.robust",
     "snakemake": "bench.on_snakemake",
@@ -55,6 +56,18 @@ def main() -> None:
         metavar="FOLDER",
         help="folder for the stores of sweeps, which are continued if they exist",
     )
+    parser.add_argument(
+        "--records",
+        metavar="FOLDER",
+        action="append",
+        default=[],
+        help="records alone: a folder with recorded runs (again for more folders)",
+    )
+    parser.add_argument(
+        "--fit",
+        action="store_true",
+        help="records alone: fit the constants on the runs and print them",
+    )
     given = parser.parse_args()
     if not given.name:
         print("\n".join(names))
@@ -67,8 +80,13 @@ def main() -> None:
             parser.error("--smoke is for testbed alone")
         importlib.import_module(MODULES["testbed"]).smoke()
         return
+    if (given.records or given.fit) and given.name != ["records"]:
+        parser.error("--records and --fit are for records alone")
     for name in given.name:
-        if name in MODULES:
+        if name == "records":
+            records = importlib.import_module(MODULES[name])
+            records.main(given.quick, given.records, given.fit)
+        elif name in MODULES:
             importlib.import_module(MODULES[name]).main(given.quick)
         elif name in speed.GROUPS:
             speed.main(name, given.quick)

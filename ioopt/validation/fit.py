@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
-from statistics import fmean
+from statistics import fmean, median
 
 import numpy as np
 from scipy.optimize import minimize
@@ -38,16 +38,12 @@ record.
 """
 DESCENT = 120
 """Largest number of further points in the descent."""
-CAPPED_AT = 0.25
-"""Error of a replay from which a larger one hardly counts: something is not modelled
-there, and no constant mends it.
-"""
-BEYOND = 0.05
-"""Weight of the error beyond ``CAPPED_AT``, and of what errors do not decide."""
 UNDECIDED = 0.002
 """Weight of the distance of a constant from its usual value: decides only where the
 record does not.
 """
+MOST_WRITTEN = 3.0
+"""Largest number of bytes that move for each byte written."""
 LATE_SECONDS = 3.0
 """Seconds by which an engine usually starts the next task late, at most."""
 FITTED: Mapping[Storage, tuple[str, ...]] = {
@@ -62,6 +58,7 @@ FITTED: Mapping[Storage, tuple[str, ...]] = {
         "remote_bytes_per_second",
         "node_bytes_per_second",
         "cache_bytes",
+        "write_factor",
     ),
     "node": (
         "overhead_seconds",
@@ -70,7 +67,7 @@ FITTED: Mapping[Storage, tuple[str, ...]] = {
         "disk_bytes_per_second",
     ),
 }
-"""The constants that are fitted for each kind of storage, four each."""
+"""The constants that are fitted for each kind of storage."""
 
 
 @dataclass(frozen=True)
@@ -136,17 +133,19 @@ def fit(
     seed: int = 0,
     fixed: Mapping[str, float] | None = None,
     deadline: Deadline | None = None,
+    near: Constants | None = None,
 ) -> Fit:
     """Return the constants of *storage* with which the replays of *samples* are
     nearest to the records.
 
     *fixed* are constants that are known. If *deadline* passes, the best constants so
-    far are returned.
+    far are returned. The search is between half and twice the constants *near*, if they
+    are given.
     """
     known = dict(fixed or {})
     ranges = {
         name: bounds
-        for name, bounds in _ranges(samples, storage).items()
+        for name, bounds in _ranges(samples, storage, near).items()
         if name not in known
     }
     low = np.log([least for least, _ in ranges.values()])
@@ -164,14 +163,18 @@ def fit(
     best: list[Fit] = []
 
     def loss(point: Floats) -> float:
-        """Return the mean error of the replays at *point*, and keep the best."""
+        """Return the typical error of the replays at *point*, and keep the best.
+
+        The mean and the median count alike: few records of what is not modelled shall
+        not decide.
+        """
         if best and deadline is not None and deadline.expired():
             raise OutOfTime("the fit ended early")
         constants = constants_at(point)
         errors = [sample.error(constants) for sample in samples]
-        counted = [min(error, CAPPED_AT) + BEYOND * error for error in errors]
         outside = float(np.abs(point - np.clip(point, 0.0, 1.0)).sum())
-        total = fmean(counted) + UNDECIDED * _unusual(constants, storage) + outside
+        typical = (fmean(errors) + median(errors)) / 2
+        total = typical + UNDECIDED * _unusual(constants, storage) + outside
         if not best or total < best[0].loss:
             best[:] = [Fit(constants, total)]
         return total
@@ -222,7 +225,7 @@ def _unusual(constants: Constants, storage: Storage) -> float:
 
 
 def _ranges(
-    samples: Sequence[Sample], storage: Storage
+    samples: Sequence[Sample], storage: Storage, near: Constants | None
 ) -> dict[str, tuple[float, float]]:
     """Return the least and the largest value that the search tries, for each constant.
 
@@ -251,5 +254,11 @@ def _ranges(
         "node_bytes_per_second": rate,
         "cache_bytes": (total / 100, 2.0 * total),
         "disk_bytes_per_second": rate,
+        "write_factor": (1.0, MOST_WRITTEN),
     }
+    if near is not None:
+        for name in FITTED[storage]:
+            value = getattr(near, name)
+            found[name] = (value / 2, value * 2)
+        found["write_factor"] = (1.0, MOST_WRITTEN)
     return {name: found[name] for name in FITTED[storage]}

@@ -14,7 +14,9 @@ from collections.abc import Mapping
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ioopt.errors import UsageError
 from ioopt.formats.cluster import Machine, Part, RecordedNode, built
@@ -22,7 +24,12 @@ from ioopt.formats.native import read_toml, validate
 from ioopt.formats.nextflow.trace import STAGING
 from ioopt.problems.base import BytesPerSecond, Count, Json, Seconds
 from ioopt.problems.base import Record as Fields
-from ioopt.problems.replication import CacheModel, ReplicationPlan, ReplicationProblem
+from ioopt.problems.replication import (
+    CacheModel,
+    File,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.validation.record import Record, RecordedTask
 
 Storage = Literal["nfs", "ceph", "node"]
@@ -41,14 +48,17 @@ class Constants(Fields):
     computing and writing. ``remote_bytes_per_second``: what the server moves in all.
     ``node_bytes_per_second``: what the network interface of a node moves.
     ``cache_bytes``: the memory of a node that keeps files of shared storage (None:
-    unlimited). ``disk_bytes_per_second``: what the disk of a node and its cache move
-    for the tasks on it (None: unlimited); only for products on node disks.
+    unlimited). ``write_factor``: bytes that move for each byte written, since a storage
+    that keeps several copies writes them all. ``disk_bytes_per_second``: what the disk
+    of a node and its cache move for the tasks on it (None: unlimited); only for
+    products on node disks.
     """
 
     overhead_seconds: Seconds
     remote_bytes_per_second: BytesPerSecond
     node_bytes_per_second: BytesPerSecond
     cache_bytes: Count | None = None
+    write_factor: Annotated[float, Field(ge=1)] = 1.0
     disk_bytes_per_second: BytesPerSecond | None = None
 
 
@@ -144,15 +154,36 @@ def with_constants(
     of_node: Json = {"disk_bytes_per_second": constants.disk_bytes_per_second}
     if frame.is_shared:
         of_node = {"disk_bytes": constants.cache_bytes}
-    of_task = {"overhead_seconds": constants.overhead_seconds}
+    again = {}
+    if constants.write_factor > 1:
+        again = _stored_again(frame, constants.write_factor - 1)
+    tasks = []
+    for task in frame.tasks:
+        of_task: Json = {"overhead_seconds": constants.overhead_seconds}
+        if again:
+            of_task["outputs"] = (*task.outputs, *(again[f].id for f in task.outputs))
+        tasks.append(task.model_copy(update=of_task))
     fields = {name: getattr(frame, name) for name in type(frame).model_fields}
     fields |= {
         "network": network,
         "nodes": tuple(node.model_copy(update=of_node) for node in frame.nodes),
-        "tasks": tuple(task.model_copy(update=of_task) for task in frame.tasks),
+        "files": (*frame.files, *again.values()),
+        "tasks": tuple(tasks),
     }
     # The frame is valid, and constants cannot make it invalid: a fit replays hundreds.
     return ReplicationProblem.model_construct(set(fields), **fields)
+
+
+def _stored_again(frame: ReplicationProblem, share: float) -> dict[str, File]:
+    """Return, for each product, a further file of *share* of its bytes that nobody
+    reads: it stands for what the storage moves to write the product several times.
+    """
+    again = {}
+    for file, writer in zip(frame.files, frame.producer, strict=True):
+        if writer >= 0:
+            name = f"{file.id}, stored again"
+            again[file.id] = File(id=name, bytes=round(share * file.bytes))
+    return again
 
 
 def problem_of(
