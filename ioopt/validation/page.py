@@ -104,6 +104,7 @@ MEANING = {
     "remote_bytes_per_second": "what the storage reads and writes, all nodes together",
     "node_bytes_per_second": "what the network interface of a node moves",
     "cache_bytes": "the memory of a node that keeps files of the storage",
+    "write_factor": "bytes that the storage moves for each byte written (copies)",
     "disk_bytes_per_second": "what the disk of a node and its cache move for its tasks",
 }
 """What each constant is, in words."""
