@@ -42,6 +42,7 @@ UNDECIDED = 0.002
 """Weight of the distance of a constant from its usual value: decides only where the
 record does not.
 """
+NEAR = 1.3
 MOST_WRITTEN = 3.0
 """Largest number of bytes that move for each byte written."""
 LATE_SECONDS = 3.0
@@ -139,8 +140,8 @@ def fit(
     nearest to the records.
 
     *fixed* are constants that are known. If *deadline* passes, the best constants so
-    far are returned. The search is between half and twice the constants *near*, if they
-    are given.
+    far are returned. The search is within a factor of ``NEAR`` of the constants *near*,
+    if they are given.
     """
     known = dict(fixed or {})
     ranges = {
@@ -259,6 +260,6 @@ def _ranges(
     if near is not None:
         for name in FITTED[storage]:
             value = getattr(near, name)
-            found[name] = (value / 2, value * 2)
+            found[name] = (value / NEAR, value * NEAR)
         found["write_factor"] = (1.0, MOST_WRITTEN)
     return {name: found[name] for name in FITTED[storage]}
