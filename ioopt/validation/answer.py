@@ -14,8 +14,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from ioopt.errors import OutOfTime
+from ioopt.errors import OutOfTime, UsageError
 from ioopt.formats.cluster import Machine
+from ioopt.formats.report import some
 from ioopt.options import Deadline
 from ioopt.problems.base import Count, Json, Seconds
 from ioopt.problems.base import Record as Fields
@@ -83,7 +84,7 @@ class Planned(Fields):
     """A plan for the same nodes and storage.
 
     ``saves`` is the share of the replayed makespan that it saves. A plan is ``certain``
-    to be faster if this is at least ``SURE_FROM``.
+    to be faster if this is at least ``SURE_FROM``, and the replay is less off.
     """
 
     solver: str
@@ -157,6 +158,11 @@ def validate_record(
     tell = progress or (lambda text: None)
     deadline = Deadline(time_limit)
     record = read_record(trace, dag, edges, skip_bad)
+    if record.hosts and machine is not None and "nodes" in machine.model_fields_set:
+        raise UsageError(
+            f"--machine nodes: {record.name} names the hosts of its tasks "
+            f"({some(record.hosts)}); leave nodes out"
+        )
     study = _Study(record, machine or Machine(), deadline, seed)
     if record.hosts:
         tell("fit the storage")
@@ -334,8 +340,10 @@ class _Study:
         result = self._searched(self.problem, 0.3)
         if result is None or result.objective is None:
             return
+        off = 0.0
         if self.replayed is not None:
             before = self.replayed.makespan_seconds
+            off = abs(self.replayed.error)
         else:
             before = dispatched(self.problem, ENGINE).makespan_seconds
         saves = 1 - result.objective / before
@@ -348,7 +356,7 @@ class _Study:
             solver=result.solver,
             makespan_seconds=result.objective,
             saves=saves,
-            certain=saves >= SURE_FROM,
+            certain=off < SURE_FROM <= saves,
             assign=plan.assign,
             order=order,
         )

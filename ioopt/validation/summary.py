@@ -163,6 +163,8 @@ def _planned(found: Validation) -> str:
     before = "replayed" if found.replayed else "first come, first served"
     change = f"{100 * abs(plan.saves):.0f} % {'less' if plan.saves > 0 else 'more'}"
     told = f"{time(plan.makespan_seconds)} by {plan.solver}, {change} than {before}"
+    if found.replayed and abs(found.replayed.error) >= SURE_FROM:
+        return f"{told}; the replay is too far off to tell which is faster"
     if not plan.certain:
         told += f"; {UNCERTAIN}"
     return told
