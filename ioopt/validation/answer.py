@@ -17,7 +17,7 @@ from pydantic import Field
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.report import some
-from ioopt.options import Deadline
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Count, Json, Seconds
 from ioopt.problems.base import Record as Fields
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
@@ -156,7 +156,7 @@ def validate_record(
     early. *progress* is called with the name of each stage.
     """
     tell = progress or (lambda text: None)
-    deadline = Deadline(time_limit)
+    deadline = Deadline(SolveOptions(time_limit_seconds=time_limit).time_limit_seconds)
     record = read_record(trace, dag, edges, skip_bad)
     if record.hosts and machine is not None and "nodes" in machine.model_fields_set:
         raise UsageError(
@@ -317,6 +317,9 @@ class _Study:
     def _searched(self, problem: ReplicationProblem, share: float) -> Result | None:
         """Return the plan that the search finds; None, with a note, if time ends it."""
         seconds = self._part(share).limit_seconds
+        if self.deadline.expired():
+            self.notes.append("no plan was found within the time limit")
+            return None
         settings = {"evaluations": REPLAYS}
         try:
             result = solve(
@@ -367,6 +370,9 @@ class _Study:
 
         What a disk moves is that of other recorded runs; all else was fitted.
         """
+        if self.deadline.expired():
+            self.notes.append("node disks were not foretold within the time limit")
+            return
         disk = known_constants()["node"].disk_bytes_per_second
         on_disks = {"cache_bytes": None, "disk_bytes_per_second": disk}
         constants = self.constants.model_copy(update=on_disks)

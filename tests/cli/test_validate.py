@@ -167,6 +167,14 @@ def test_without_a_graph_a_note_says_so(run, rows, tmp_path):
     )
 
 
+def test_what_time_leaves_out_is_noted(run, rows):
+    found = answered(run, *SMALL, "--time-limit", "1e-6")
+    assert found["replayed"] is not None and found["plan"] is None
+    notes = " ".join(found["notes"])
+    for words in ("the fit was ended", "no plan was found", "node disks were not"):
+        assert words in notes
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -176,6 +184,7 @@ def test_without_a_graph_a_note_says_so(run, rows, tmp_path):
         ((SAMPLES / "trace.txt",), "line 1: column 'submit' is missing"),
         (("trace.txt", "--machine", "nods=3"), "no key 'nods'; did you mean 'nodes'"),
         (("trace.txt", "--machine", "nodes=8"), "--machine nodes"),
+        (("trace.txt", "--time-limit", "0"), "time limit must be more than 0"),
         (("trace.txt", "--dag", TRACE), "recorded-trace.txt: "),
     ],
 )
