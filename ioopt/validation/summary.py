@@ -84,7 +84,8 @@ def _constants(found: Validation) -> Row:
     told = ", ".join(values)
     if not found.fitted_on:
         return "assumed", told
-    return "fitted", f"{told} (on {found.fitted_on} of {len(found.tasks)} tasks)"
+    tasks = counted(len(found.tasks), "task")
+    return "fitted", f"{told} (on {found.fitted_on} of {tasks})"
 
 
 def constant(name: str) -> str:
