@@ -152,7 +152,7 @@ def best(name: str | None, library: str | None, form: str, output: str | None) -
 def schema(name: str | None) -> None:
     """Print the JSON Schema called NAME; without NAME, list the names.
 
-    NAME is a kind of instance, KIND-plan, KIND-schedule, or result.
+    NAME is a kind of instance, KIND-plan, KIND-schedule, result, or validation.
     """
     classes = schema_classes()
     if name is None:
@@ -166,7 +166,7 @@ def schema(name: str | None) -> None:
 
 def schema_classes() -> dict[str, Callable[[], type[Any]]]:
     """Return the names of all schemas, each with a function that returns its class: all
-    kinds of instances, their plans and schedules, and results.
+    kinds of instances, their plans and schedules, results, and validations.
     """
     classes: dict[str, Callable[[], Any]] = {
         spec.kind: spec.problem_class for spec in registry.FORMATS.values()
@@ -177,7 +177,14 @@ def schema_classes() -> dict[str, Callable[[], type[Any]]]:
     for spec in registry.KINDS.values():
         if spec.schedule_class() is not None:
             classes[f"{spec.kind}-schedule"] = spec.schedule_class
-    return classes | {"result": lambda: Result}
+    return classes | {"result": lambda: Result, "validation": _validation}
+
+
+def _validation() -> type[Any]:
+    """Return the class of the answers of ``ioopt validate``."""
+    from ioopt.validation.answer import Validation
+
+    return Validation
 
 
 def json_schema(cls: type[Any]) -> Json:

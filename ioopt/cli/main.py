@@ -53,6 +53,10 @@ COMMANDS = {
         "ioopt.cli.budget:budget",
         "Say what a quota on a work directory costs.",
     ),
+    "validate": (
+        "ioopt.cli.validate:validate",
+        "Replay a recorded run; say what a plan would save.",
+    ),
     "measure": (
         "ioopt.cli.measure:measure",
         "Run Lee et al.'s measurements (no decisions).",

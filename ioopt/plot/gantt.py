@@ -125,7 +125,7 @@ def plot_timeline(
     if len(shown) <= MOST_SPANS:
         marks = [item for item in timeline.marks if item.resource in row_of]
     _draw_marks(axes, marks, row_of, unit)
-    _name_rows(axes, names)
+    name_rows(axes, names)
     axes.set_ylabel(rows)
     label_axis(axes.xaxis, "time", unit.name)
     kinds = {item.kind for item in [*shown, *marks]}
@@ -142,7 +142,7 @@ def plot_timeline(
     return axes
 
 
-def _name_rows(axes: Axes, names: Sequence[str]) -> None:
+def name_rows(axes: Axes, names: Sequence[str]) -> None:
     """Write the names of the rows, in a smaller font if there are many rows."""
     size: str | int = 6
     if len(names) <= 12:
@@ -242,15 +242,18 @@ def rectangles(
     edges: str | list[str],
     alpha: float = 1.0,
     width: float = 0.5,
+    bitmap: bool | None = None,
 ) -> None:
     """Draw rectangles, given by *corners* as (left, right, low, height), as one
     collection.
 
-    Many rectangles are drawn as a bitmap.
+    *bitmap* says whether they are drawn as a bitmap (None: if they are many).
     """
     import numpy as np
     from matplotlib.collections import PolyCollection
 
+    if bitmap is None:
+        bitmap = len(corners) > MOST_SPANS
     left, right, low, height = np.array(corners, dtype=float).T
     high = low + height
     around = ((left, low), (left, high), (right, high), (right, low))
@@ -262,7 +265,7 @@ def rectangles(
             edgecolor=edges,
             linewidth=width,
             alpha=alpha,
-            rasterized=len(corners) > MOST_SPANS,
+            rasterized=bitmap,
         ),
         autolim=False,
     )

@@ -83,13 +83,22 @@ def page(title: str, body: str) -> str:
     )
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Return an HTML table, which gets its own scroll bar on narrow screens."""
+def table(
+    headers: Sequence[str], rows: Sequence[Sequence[object]], words: bool = False
+) -> str:
+    """Return an HTML table, which gets its own scroll bar on narrow screens.
+
+    Cells that begin with a digit are aligned right as numbers, unless *words* says that
+    all cells are text.
+    """
     head = ""
     for k, name in enumerate(headers):
-        of_text = bool(rows) and all(_of_text(row[k]) for row in rows)
+        of_text = words or (bool(rows) and all(_of_text(row[k]) for row in rows))
         head += _tagged("th", of_text, name)
-    lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    lines = ""
+    for row in rows:
+        cells = [_tagged("td", words or _of_text(cell), show(cell)) for cell in row]
+        lines += f"<tr>{''.join(cells)}</tr>"
     return (
         f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{lines}</tbody></table></div>"
@@ -98,10 +107,6 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def _of_text(value: object) -> bool:
     return isinstance(value, str) and not value.lstrip("+-")[:1].isdigit()
-
-
-def _cell(value: object) -> str:
-    return _tagged("td", _of_text(value), show(value))
 
 
 def _tagged(tag: str, of_text: bool, text: str) -> str:

@@ -14,9 +14,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from ioopt.errors import OutOfTime
+from ioopt.errors import OutOfTime, UsageError
 from ioopt.formats.cluster import Machine
-from ioopt.options import Deadline
+from ioopt.formats.report import some
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Count, Json, Seconds
 from ioopt.problems.base import Record as Fields
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
@@ -83,7 +84,7 @@ class Planned(Fields):
     """A plan for the same nodes and storage.
 
     ``saves`` is the share of the replayed makespan that it saves. A plan is ``certain``
-    to be faster if this is at least ``SURE_FROM``.
+    to be faster if this is at least ``SURE_FROM``, and the replay is less off.
     """
 
     solver: str
@@ -155,8 +156,13 @@ def validate_record(
     early. *progress* is called with the name of each stage.
     """
     tell = progress or (lambda text: None)
-    deadline = Deadline(time_limit)
+    deadline = Deadline(SolveOptions(time_limit_seconds=time_limit).time_limit_seconds)
     record = read_record(trace, dag, edges, skip_bad)
+    if record.hosts and machine is not None and "nodes" in machine.model_fields_set:
+        raise UsageError(
+            f"--machine nodes: {record.name} names the hosts of its tasks "
+            f"({some(record.hosts)}); leave nodes out"
+        )
     study = _Study(record, machine or Machine(), deadline, seed)
     if record.hosts:
         tell("fit the storage")
@@ -311,6 +317,9 @@ class _Study:
     def _searched(self, problem: ReplicationProblem, share: float) -> Result | None:
         """Return the plan that the search finds; None, with a note, if time ends it."""
         seconds = self._part(share).limit_seconds
+        if self.deadline.expired():
+            self.notes.append("no plan was found within the time limit")
+            return None
         settings = {"evaluations": REPLAYS}
         try:
             result = solve(
@@ -334,8 +343,10 @@ class _Study:
         result = self._searched(self.problem, 0.3)
         if result is None or result.objective is None:
             return
+        off = 0.0
         if self.replayed is not None:
             before = self.replayed.makespan_seconds
+            off = abs(self.replayed.error)
         else:
             before = dispatched(self.problem, ENGINE).makespan_seconds
         saves = 1 - result.objective / before
@@ -348,7 +359,7 @@ class _Study:
             solver=result.solver,
             makespan_seconds=result.objective,
             saves=saves,
-            certain=saves >= SURE_FROM,
+            certain=off < SURE_FROM <= saves,
             assign=plan.assign,
             order=order,
         )
@@ -359,6 +370,9 @@ class _Study:
 
         What a disk moves is that of other recorded runs; all else was fitted.
         """
+        if self.deadline.expired():
+            self.notes.append("node disks were not foretold within the time limit")
+            return
         disk = known_constants()["node"].disk_bytes_per_second
         on_disks = {"cache_bytes": None, "disk_bytes_per_second": disk}
         constants = self.constants.model_copy(update=on_disks)

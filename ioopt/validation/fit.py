@@ -122,10 +122,14 @@ class Fit:
 
 
 def third_of(record: Record) -> tuple[int, ...]:
-    """Return the positions of every third task, in the order of the recorded ends."""
+    """Return the positions of every third task, in the order of the recorded ends.
+
+    The task that ends last is not among them unless it is the only one, so that the
+    makespan of the replay is not fitted.
+    """
     tasks = record.tasks
     in_order = sorted(range(len(tasks)), key=lambda k: (tasks[k].end, k))
-    return tuple(sorted(in_order[::3]))
+    return tuple(sorted(in_order[:-1][::3] or in_order))
 
 
 def fit(

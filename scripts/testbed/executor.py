@@ -25,7 +25,15 @@ SILENT_SECONDS = 300.0
 
 KNOWN = {
     "instance": {"name", "meta", "network", "storages", "nodes", "files", "tasks"},
-    "nodes": {"id", "disk_bytes", "speed", "holds", "cores", "staging"},
+    "nodes": {
+        "id",
+        "disk_bytes",
+        "speed",
+        "holds",
+        "cores",
+        "staging",
+        "memory_bytes",
+    },
     "files": {"id", "bytes", "storage", "keep"},
     "tasks": {
         "id",
@@ -34,6 +42,8 @@ KNOWN = {
         "outputs",
         "cores",
         "release_seconds",
+        "memory_bytes",
+        "overhead_seconds",
     },
 }
 """The keys of instances that a run takes into account, and names."""
@@ -247,9 +257,10 @@ class _Carrying:
         """Return the order for a task."""
         task = self.problem.tasks[action.task]
         files = self.problem.files
+        computing = task.compute_seconds / self.problem.nodes[action.node].speed
         return {
             "do": "run",
-            "seconds": task.compute_seconds / self.problem.nodes[action.node].speed,
+            "seconds": task.overhead_seconds + computing,
             "inputs": [
                 (files[f].id, files[f].bytes) for f in self.problem.inputs[action.task]
             ],

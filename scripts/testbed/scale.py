@@ -61,6 +61,7 @@ def scaled(
         times = {
             "compute_seconds": task.compute_seconds * factor,
             "release_seconds": task.release_seconds * factor,
+            "overhead_seconds": task.overhead_seconds * factor,
         }
         tasks.append(task.model_copy(update=times))
     return ReplicationProblem(

@@ -64,6 +64,7 @@ LONG = {
     "flexgang-assignment",
     "gallery",
     "replication",
+    "validate",
     "workflows",
 }
 """Pages of more than three seconds: run by .ci/run, by a real clock."""

@@ -96,7 +96,7 @@ LAYERS = (
         "pictures",
     },
     {"explaining", "building", "library"},
-    {"embed", "campaign", "advice", "budget"},
+    {"embed", "campaign", "advice", "budget", "validation"},
     {"cli", "__main__", "ioopt"},
 )
 LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}

@@ -25,8 +25,8 @@ class LiveRun:
     It is followed as a run of a bound plan is (:class:`~.bound.BoundRun`): start what
     is :meth:`ready`, and tell what has :meth:`ended`. But its ``actions`` grow with the
     decisions, and they do not say what they wait for. Copy entries end by themselves
-    and are no actions. Raises UsageError for a plan that leaves nothing to decide, and
-    SimulationError for invalid queues.
+    and are no actions. Raises UsageError for a plan that leaves nothing to decide and
+    for rules that a live run does not know, and SimulationError for invalid queues.
     """
 
     def __init__(self, problem: ReplicationProblem, plan: ReplicationPlan) -> None:
@@ -37,6 +37,12 @@ class LiveRun:
             )
         if plan.bound_moves is not None:
             raise UsageError("the plan is bound: follow the graph of its moves")
+        problem.require_products_on_nodes("a live run")
+        if problem.task_disk:
+            raise UsageError(
+                "a live run does not know task_disk, the use of disks by tasks that "
+                "compute; leave task_disk out of the instance"
+            )
         if problem.is_workflow:
             problem.require_room()
         self.actions: list[Action] = []

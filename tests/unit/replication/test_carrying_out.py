@@ -191,6 +191,53 @@ def test_a_live_run_refuses_what_is_decided_already():
         LiveRun(problem, bind(problem, dispatched))
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "told"),
+    [
+        ("products", "shared", "a live run does not know products on shared storage"),
+        ("task_disk", True, "a live run does not know task_disk"),
+    ],
+)
+def test_a_live_run_refuses_rules_that_it_does_not_know(key, value, told):
+    problem = ioopt.load("eight-tasks")
+    plan = planned(problem, "heft")
+    other = problem.model_copy(update={key: value})
+    with pytest.raises(UsageError, match=told):
+        LiveRun(other, plan)
+    with pytest.raises(CarryingFault, match=f"instance: {key} = .* cannot be carried"):
+        carry_out(other, plan, None)
+
+
+def test_overheads_and_memory_are_carried_out(cluster):
+    """A node whose memory takes one task at a time runs one after the other."""
+    nodes = [{"id": "n0", "cores": 2, "disk_bytes": None, "memory_bytes": 100}]
+    task = {"compute_seconds": 0.0, "inputs": [], "memory_bytes": 60}
+    problem = ioopt.load(
+        {
+            "format": "ioopt/replication",
+            "version": 1,
+            "name": "memory",
+            "network": {
+                "remote_bytes_per_second": 1e6,
+                "replica_bytes_per_second": 1e6,
+            },
+            "nodes": nodes,
+            "files": [],
+            "tasks": [
+                {"id": "a", "overhead_seconds": 0.05, **task},
+                {"id": "b", "overhead_seconds": 0.05, **task},
+            ],
+        }
+    )
+    halved = scaled(problem, 0.5)
+    assert [task.overhead_seconds for task in halved.tasks] == [0.025, 0.025]
+    plan = planned(halved, "heft")
+    record = carry_out(halved, plan, with_agents(cluster, halved))
+    first, second = record.schedule["tasks"]
+    assert second["start_seconds"] >= first["end_seconds"]
+    assert first["end_seconds"] - first["start_seconds"] >= 0.025
+
+
 def test_the_bytes_of_a_file_follow_from_its_name(cluster, tmp_path):
     cluster.add("n0")
     size = 3 * agent.CHUNK + 5

@@ -1,0 +1,182 @@
+"""Say a validation in rows of a few words each, for the terminal and for the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from ioopt.tables import render
+from ioopt.units import counted, quantity
+from ioopt.validation.answer import (
+    SURE_FROM,
+    NodeDisks,
+    Replayed,
+    ValidatedTask,
+    Validation,
+)
+from ioopt.validation.storage import Storage
+
+Row = tuple[str, str]
+"""A question in a few words, and its answer."""
+WORST = 3
+"""The number of tasks that are named: those whose replayed times differ most."""
+NO_REPLAY = "no: the record does not say on which host each task ran"
+UNCERTAIN = (
+    f"below {100 * SURE_FROM:g} % of difference, ioopt cannot tell which is faster"
+)
+STORAGE: dict[Storage, str] = {
+    "nfs": "shared; nodes read again what they wrote (NFS)",
+    "ceph": "shared; nodes keep what they wrote in memory (Ceph)",
+    "node": "the disks of the nodes, and copies between them",
+}
+"""What is said of each kind of storage."""
+
+
+def as_text(found: Validation, width: int) -> str:
+    """Return the answer *found* as a table of at most *width* columns."""
+    return render(("", "answer"), list(rows(found)), width=width, wrap=1)
+
+
+def rows(found: Validation) -> Iterator[Row]:
+    """Yield each question with its answer."""
+    makespan = time(found.recorded.makespan_seconds)
+    yield "recorded", f"{makespan} for {counted(len(found.tasks), 'task')}"
+    yield "storage", STORAGE[found.storage]
+    yield _constants(found)
+    if found.replayed is None:
+        yield "replayed", NO_REPLAY
+    else:
+        yield "replayed", _replayed(found.replayed)
+        yield from _tasks(found.tasks)
+    if found.plan is not None:
+        yield "plan", _planned(found)
+    if found.node_disks is not None:
+        yield "node disks", _node_disks(found.node_disks)
+
+
+def time(seconds: float) -> str:
+    """Return a time with three digits, in a suitable unit.
+
+    >>> time(87.898), time(2270.0), time(1e9)
+    ('87.9 s', '37.8 min', '11574 d')
+    """
+    return rounded("makespan_seconds", seconds)
+
+
+def rounded(name: str, value: float | None) -> str:
+    """Return a value of the metric *name* with three digits and its unit."""
+    if value is None:
+        return "unlimited"
+    number, space, unit = quantity(name, value).partition(" ")
+    size = float(number)
+    if abs(size) < 100:
+        number = f"{size:.3g}"
+    else:
+        number = f"{size:.0f}"
+    return number + space + unit
+
+
+def _constants(found: Validation) -> Row:
+    """Return the row on the constants, which are fitted or those of other runs."""
+    values = []
+    for name, value in found.fitted.items():
+        values.append(f"{constant(name)} {rounded(name, value)}")
+    told = ", ".join(values)
+    if not found.fitted_on:
+        return "assumed", told
+    return "fitted", f"{told} (on {found.fitted_on} of {len(found.tasks)} tasks)"
+
+
+def constant(name: str) -> str:
+    """Return the name of a constant in words, without its unit.
+
+    >>> constant("overhead_seconds"), constant("remote_bytes_per_second")
+    ('overhead', 'remote rate')
+    """
+    name = name.replace("_bytes_per_second", "_rate")
+    return name.removesuffix("_seconds").removesuffix("_bytes").replace("_", " ")
+
+
+def _replayed(found: Replayed) -> str:
+    """Return the makespan of the replay, its error, and its band."""
+    least, _, most = found.band
+    return (
+        f"{time(found.makespan_seconds)}, {off(found.error)}; {time(least)} to "
+        f"{time(most)} if links are shared unequally"
+    )
+
+
+def off(error: float) -> str:
+    """Return a relative error in words.
+
+    >>> off(-0.052), off(0.01), off(0.0004)
+    ('5.2 % too short', '1.0 % too long', 'as recorded')
+    """
+    size = f"{100 * abs(error):.1f}"
+    if size == "0.0":
+        return "as recorded"
+    direction = "long" if error > 0 else "short"
+    return f"{size} % too {direction}"
+
+
+def _tasks(tasks: Sequence[ValidatedTask]) -> Iterator[Row]:
+    """Yield how far off the times of tasks are, and the tasks that are farthest off."""
+    errors = [abs(difference(task)) for task in tasks]
+    yield "tasks", f"half of them within {time(median(errors))} of the record"
+    for number, task in enumerate(worst(tasks, WORST)):
+        replayed = rounded("seconds", task.replayed_seconds)
+        recorded = time(task.recorded_seconds)
+        text = f"{short(task.id)}: {recorded}, replayed in {replayed}"
+        yield "" if number else "farthest off", text
+
+
+def short(task: str) -> str:
+    """Return the name of a task without those of the workflows that it belongs to.
+
+    >>> short("RNASEQ:QUANTIFY:SALMON_QUANT (a:b)")
+    'SALMON_QUANT (a:b)'
+    """
+    process, space, tag = task.partition(" ")
+    return process.rpartition(":")[2] + space + tag
+
+
+def worst(tasks: Sequence[ValidatedTask], most: int) -> list[ValidatedTask]:
+    """Return the *most* tasks whose replayed times differ most from the recorded ones,
+    the largest difference first.
+    """
+    return sorted(tasks, key=lambda task: (-abs(difference(task)), task.id))[:most]
+
+
+def difference(task: ValidatedTask) -> float:
+    """Return by how many seconds the replay of a task is too long; 0 if there is no
+    replay.
+    """
+    if task.replayed_seconds is None:
+        return 0.0
+    return task.replayed_seconds - task.recorded_seconds
+
+
+def _planned(found: Validation) -> str:
+    """Return what a plan would save, if that can be told."""
+    plan = found.plan
+    assert plan is not None
+    before = "replayed" if found.replayed else "first come, first served"
+    change = f"{100 * abs(plan.saves):.0f} % {'less' if plan.saves > 0 else 'more'}"
+    told = f"{time(plan.makespan_seconds)} by {plan.solver}, {change} than {before}"
+    if found.replayed and abs(found.replayed.error) >= SURE_FROM:
+        return f"{told}; the replay is too far off to tell which is faster"
+    if not plan.certain:
+        told += f"; {UNCERTAIN}"
+    return told
+
+
+def _node_disks(found: NodeDisks) -> str:
+    """Return what products on the disks of nodes would give, and the room they take."""
+    told = (
+        f"through shared storage {time(found.shared_makespan_seconds)}; node disks "
+        f"and copies {time(found.makespan_seconds)}; "
+        f"{rounded('bytes', found.bytes_per_node)} a node"
+    )
+    if 1 - SURE_FROM < found.gain < 1 / (1 - SURE_FROM):
+        told += f"; {UNCERTAIN}"
+    return told
