@@ -196,8 +196,9 @@ def _search(loss: Callable[[Floats], float], dimensions: int, seed: int) -> None
     if not dimensions:
         loss(np.empty(0))
         return
+    middle = np.full(dimensions, 0.5)  # the constants *near*, if they are given
     points = qmc.Sobol(dimensions, seed=seed).random(POINTS)
-    first = min(points, key=loss)
+    first = min([middle, *points], key=loss)
     minimize(
         loss,
         first,
