@@ -21,10 +21,11 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
@@ -74,28 +75,55 @@ REPORT = Process("REPORT", 1, (2.0, 2.0), (0.5, 0.5))
 
 File = tuple[str, int]
 """The name of a file and its bytes."""
-Order = dict[str, object]
+Order = dict[str, Any]
 """An order for the agent of a node, in the words of :mod:`testbed.agent`."""
+Steps = Generator[Order, Answer, None]
+"""The orders of a task, one after the other; each is answered before the next."""
 
 
 @dataclass
 class Task:
-    """A task: what it does on its node, step by step, and the times of the record.
+    """A task: what it needs, and the times of the record.
 
-    Times are seconds of the monotonic clock; ``script`` is how long it computed.
+    ``container`` are the seconds that its container takes to start, and ``computes``
+    those that its script takes. The other times are seconds of the monotonic clock;
+    ``script`` is how long the script took.
     """
 
     name: str
     process: Process
     inputs: list[File]
     output: File
-    steps: list[Order]
+    container: float
+    computes: float
     node: str = ""
-    begun: list[Order] = field(default_factory=list)
     submit: float = 0.0
     start: float = 0.0
     script: float = 0.0
     complete: float = 0.0
+
+    def steps(self) -> Steps:
+        """Yield the orders for the node, one after the other, and keep the times.
+
+        What is sent to the iterator is the answer to the order that it has yielded.
+        """
+        answer = yield _run(self.container, [], [])
+        self.start = answer.start
+        for file, size in self.inputs:
+            yield {"do": "get", "file": file, "bytes": size, "peer": STORAGE}
+        answer = yield _run(self.computes, self.inputs, [self.output])
+        self.script = answer.end - answer.start
+        file, size = self.output
+        answer = yield {"do": "put", "file": file, "bytes": size, "peer": STORAGE}
+        self.complete = answer.end
+        # A node keeps nothing: whoever reads a file reads it from the storage.
+        for file, _ in (*self.inputs, self.output):
+            yield {"do": "evict", "file": file}
+
+
+def _run(seconds: float, inputs: list[File], outputs: list[File]) -> Order:
+    """Return the order to read *inputs*, compute, and write *outputs*."""
+    return {"do": "run", "seconds": seconds, "inputs": inputs, "outputs": outputs}
 
 
 def workflow(seed: int) -> tuple[list[File], list[Task]]:
@@ -124,29 +152,14 @@ def _bytes(rng: random.Random, megabytes: tuple[float, float]) -> int:
 
 def _task(process: Process, tag: str, inputs: list[File], rng: random.Random) -> Task:
     """Return the task of *process* for the sample *tag*."""
-    output = f"{tag}.{process.name.lower()}", _bytes(rng, process.megabytes)
-    container = {
-        "do": "run",
-        "seconds": rng.uniform(*CONTAINER_SECONDS),
-        "inputs": [],
-        "outputs": [],
-    }
-    script = {
-        "do": "run",
-        "seconds": rng.uniform(*process.seconds),
-        "inputs": inputs,
-        "outputs": [output],
-    }
-    steps = [container]
-    for file, size in inputs:
-        steps.append({"do": "get", "file": file, "bytes": size, "peer": STORAGE})
-    steps.append(script)
-    file, size = output
-    steps.append({"do": "put", "file": file, "bytes": size, "peer": STORAGE})
-    # A node keeps nothing: whoever reads a file reads it from the storage.
-    for file, _ in (*inputs, output):
-        steps.append({"do": "evict", "file": file})
-    return Task(f"{process.name} ({tag})", process, inputs, output, steps)
+    return Task(
+        f"{process.name} ({tag})",
+        process,
+        inputs,
+        (f"{tag}.{process.name.lower()}", _bytes(rng, process.megabytes)),
+        container=rng.uniform(*CONTAINER_SECONDS),
+        computes=rng.uniform(*process.seconds),
+    )
 
 
 class Engine:
@@ -161,7 +174,7 @@ class Engine:
         self.waiting = list(tasks)
         self.queue: list[Task] = []
         self.idle = dict.fromkeys(NODES, CORES)
-        self.under_way: dict[int, Task] = {}
+        self.under_way: dict[int, tuple[Task, Steps]] = {}
 
     def run(self) -> None:
         """Run all tasks."""
@@ -190,31 +203,24 @@ class Engine:
             self.queue.pop(0)
             self.idle[node] -= task.process.cores
             task.node = node
-            self._step(task)
+            steps = task.steps()
+            self._order(task, steps, next(steps))
 
-    def _step(self, task: Task) -> None:
-        """Give the order for the next step of *task*."""
-        step = task.steps[len(task.begun)]
-        task.begun.append(step)
-        number = self.cluster.order(task.node, **step)
-        self.under_way[number] = task
+    def _order(self, task: Task, steps: Steps, order: Order) -> None:
+        """Give an order for *task*, which takes *steps*, to its node."""
+        number = self.cluster.order(task.node, **order)
+        self.under_way[number] = task, steps
 
     def _take(self, answer: Answer) -> None:
-        """Record a step that has ended, and go on."""
-        task = self.under_way.pop(answer.id)
-        if len(task.begun) == 1:
-            task.start = answer.start
-        if task.begun[-1].get("outputs"):
-            task.script = answer.end - answer.start
-        if task.begun[-1]["do"] == "put":
-            task.complete = answer.end
-        if len(task.begun) < len(task.steps):
-            self._step(task)
-            return
-        self.there.add(task.output[0])
-        self.idle[task.node] += task.process.cores
-        self._submit(answer.end)
-        self._place()
+        """Go on with the task whose order has been carried out."""
+        task, steps = self.under_way.pop(answer.id)
+        try:
+            self._order(task, steps, steps.send(answer))
+        except StopIteration:
+            self.there.add(task.output[0])
+            self.idle[task.node] += task.process.cores
+            self._submit(answer.end)
+            self._place()
 
 
 HEADS = (
