@@ -378,6 +378,20 @@ class _Study:
         constants = self.constants.model_copy(update=on_disks)
         frame = frame_of(self.record, "node", self.machine)
         self.node_disks = on_node_disks(self.problem, with_constants(frame, constants))
+        if self.replayed is None:
+            self._warn_of_constants(self.node_disks.shared_makespan_seconds)
+
+    def _warn_of_constants(self, makespan: float) -> None:
+        """Note that the constants do not suit a record without hosts, if an engine that
+        starts tasks first come, first served ends at another time.
+        """
+        error = makespan / self.record.makespan - 1
+        if abs(error) >= SURE_FROM:
+            self.notes.append(
+                f"first come, first served, the tasks end {100 * abs(error):.0f} % too "
+                f"{'late' if error > 0 else 'early'} with these constants: say the "
+                "rates (--machine remote_rate=, replica_rate=)"
+            )
 
     def answer(self) -> Answer:
         """Return all that was found."""

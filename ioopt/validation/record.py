@@ -392,7 +392,7 @@ def _of_edges(
         others = before.get(task.id, ())
         total = sum(written[other] for other in others)
         reads = [_product(other) for other in others]
-        if task.asked_bytes is not None and total > task.asked_bytes:
+        if task.asked_bytes is not None and total > ROUNDING * task.asked_bytes:
             warnings[_PART].append(task.id)
             awaited.update(others)
             reads = [_end(other) for other in others]
@@ -411,6 +411,8 @@ def _of_edges(
     return Graph(files, inputs, outputs)
 
 
+ROUNDING = 1.05
+"""How many times larger sums of rounded sizes may be: Nextflow writes one decimal."""
 _PART = (
     "a task asked for fewer bytes than the tasks before it wrote: it waits for them, "
     "but what it read counts as a file of its own"

@@ -161,14 +161,29 @@ def _planned(found: Validation) -> str:
     """Return what a plan would save, if that can be told."""
     plan = found.plan
     assert plan is not None
-    before = "replayed" if found.replayed else "first come, first served"
-    change = f"{100 * abs(plan.saves):.0f} % {'less' if plan.saves > 0 else 'more'}"
-    told = f"{time(plan.makespan_seconds)} by {plan.solver}, {change} than {before}"
+    before = "first come, first served"
+    if found.replayed:
+        before = "replayed"
+    told = f"{time(plan.makespan_seconds)} by {plan.solver}, {change(-plan.saves)}"
+    told += f" {before}"
     if found.replayed and abs(found.replayed.error) >= SURE_FROM:
         return f"{told}; the replay is too far off to tell which is faster"
     if not plan.certain:
         told += f"; {UNCERTAIN}"
     return told
+
+
+def change(share: float) -> str:
+    """Return in words how much longer a plan takes.
+
+    >>> change(-0.26), change(0.11), change(0.004)
+    ('26 % less than', '11 % more than', 'as long as')
+    """
+    size = f"{100 * abs(share):.0f}"
+    if size == "0":
+        return "as long as"
+    direction = "more" if share > 0 else "less"
+    return f"{size} % {direction} than"
 
 
 def _node_disks(found: NodeDisks) -> str:
