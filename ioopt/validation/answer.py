@@ -35,6 +35,7 @@ from ioopt.validation.storage import (
     Storage,
     frame_of,
     known_constants,
+    placement_of,
     with_constants,
 )
 
@@ -51,6 +52,9 @@ the gains of recorded runs best.
 SEARCH = "link-aware"
 REPLAYS = 1000
 """Number of replays of the search for a plan, unless time ends it."""
+FIT_SHARE = 0.3
+SEARCH_SHARE = 0.3
+"""Shares of the time limit for the fit and for the search."""
 
 
 class Recorded(Fields):
@@ -258,7 +262,7 @@ class _Study:
         for kind in kinds:
             frame = frame_of(self.record, kind, self.machine)
             self.sample = Sample.of(self.record, frame, self.fitted_on)
-            share = self._part(0.3 / len(kinds))
+            share = self._part(FIT_SHARE / len(kinds))
             found[kind] = fit([self.sample], kind, self.seed, self._stated(), share)
         self.storage = min(found, key=lambda kind: found[kind].loss)
         chosen = found[self.storage]
@@ -303,7 +307,7 @@ class _Study:
     def replay(self) -> None:
         """Replay the recorded placement, exactly and under noise."""
         problem = self.problem
-        plan = Sample.of(self.record, self.frame).plan
+        plan = placement_of(self.record, problem)
         simulation = simulate(problem, plan)
         makespan = simulation.metrics["makespan_seconds"]
         noisy = noisy_makespans(problem, plan, judging_noise(problem))
@@ -314,9 +318,15 @@ class _Study:
         )
         self.replayed_schedule = simulation.schedule
 
-    def _searched(self, problem: ReplicationProblem, share: float) -> Result | None:
-        """Return the plan that the search finds; None, with a note, if time ends it."""
-        seconds = self._part(share).limit_seconds
+    def _searched(self) -> Result | None:
+        """Return the plan that the search finds, from the recorded placement on; None,
+        with a note, if time ends it.
+        """
+        seconds = self._part(SEARCH_SHARE).limit_seconds
+        problem = self.problem
+        start = None
+        if self.replayed is not None:
+            start = placement_of(self.record, problem)
         if self.deadline.expired():
             self.notes.append("no plan was found within the time limit")
             return None
@@ -328,6 +338,7 @@ class _Study:
                 time_limit=seconds,
                 seed=self.seed,
                 settings=settings,
+                warm_start=start,
                 bound=False,
             )
         except OutOfTime as error:
@@ -340,7 +351,7 @@ class _Study:
 
     def plan(self) -> None:
         """Search for a plan on the same nodes and storage."""
-        result = self._searched(self.problem, 0.3)
+        result = self._searched()
         if result is None or result.objective is None:
             return
         off = 0.0

@@ -1,7 +1,7 @@
 """Fit the constants of a storage so that recorded placements end as they were recorded.
 
 The search is deterministic: points of a Sobol sequence fill the ranges of the constants
-evenly, and a descent (Nelder-Mead) starts from the best of them. Its effort is counted
+evenly, and a descent (Nelder-Mead) starts from the best of them. The effort is counted
 in replays.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import log
-from statistics import fmean, median
+from statistics import fmean
 
 import numpy as np
 from scipy.optimize import minimize
@@ -32,17 +32,22 @@ from ioopt.validation.storage import (
     with_constants,
 )
 
-POINTS = 64
+POINTS = 256
 """Number of points of the Sobol sequence, each of which costs a replay of each
 record.
 """
-DESCENT = 120
-"""Largest number of further points in the descent."""
-UNDECIDED = 0.002
-"""Weight of the distance of a constant from its usual value: decides only where the
-record does not.
+STEPS = 120
+"""Largest number of points of the descent."""
+UNDECIDED: Mapping[Storage, float] = {"nfs": 0.002, "ceph": 0.002, "node": 0.01}
+"""Weight of the distance of rates from their usual values: it decides where the record
+does not. Records with products on nodes decide less.
 """
 NEAR = 1.3
+"""Factor by which constants may differ from those near which they are searched."""
+SLOW_LINKS = 100
+"""How many times slower than the mean rate of a run with products on nodes a link may
+be.
+"""
 MOST_WRITTEN = 3.0
 """Largest number of bytes that move for each byte written."""
 LATE_SECONDS = 3.0
@@ -168,43 +173,43 @@ def fit(
     best: list[Fit] = []
 
     def loss(point: Floats) -> float:
-        """Return the typical error of the replays at *point*, and keep the best.
-
-        The mean and the median count alike: few records of what is not modelled shall
-        not decide.
-        """
+        """Return the mean error of the replays at *point*, and keep the best."""
         if best and deadline is not None and deadline.expired():
             raise OutOfTime("the fit ended early")
         constants = constants_at(point)
         errors = [sample.error(constants) for sample in samples]
         outside = float(np.abs(point - np.clip(point, 0.0, 1.0)).sum())
-        typical = (fmean(errors) + median(errors)) / 2
-        total = typical + UNDECIDED * _unusual(constants, storage) + outside
+        total = (
+            fmean(errors) + UNDECIDED[storage] * _unusual(constants, storage) + outside
+        )
         if not best or total < best[0].loss:
             best[:] = [Fit(constants, total)]
         return total
 
+    usual = near or known_constants()[storage]
+    told = np.log([getattr(usual, name) for name in ranges])
+    start = np.clip((told - low) / (high - low), 0.0, 1.0)
     try:
-        _search(loss, len(ranges), seed)
+        _search(loss, start, seed)
     except OutOfTime:
         return replace(best[0], ended_early=True)
     return best[0]
 
 
-def _search(loss: Callable[[Floats], float], dimensions: int, seed: int) -> None:
-    """Try points of the unit cube to find the least *loss*."""
+def _search(loss: Callable[[Floats], float], start: Floats, seed: int) -> None:
+    """Try points of the unit cube, *start* among them, to find the least *loss*."""
+    dimensions = len(start)
     if not dimensions:
-        loss(np.empty(0))
+        loss(start)
         return
-    middle = np.full(dimensions, 0.5)  # the constants *near*, if they are given
     points = qmc.Sobol(dimensions, seed=seed).random(POINTS)
-    first = min([middle, *points], key=loss)
+    first = min([start, *points], key=loss)
     minimize(
         loss,
         first,
         method="Nelder-Mead",
         options={
-            "maxfev": DESCENT,
+            "maxfev": STEPS,
             "initial_simplex": np.vstack([first, first + 0.1 * np.eye(dimensions)]),
             "xatol": 1e-3,
             "fatol": 1e-5,
@@ -235,36 +240,44 @@ def _ranges(
 ) -> dict[str, tuple[float, float]]:
     """Return the least and the largest value that the search tries, for each constant.
 
-    Rates are from half of the mean rate of the slowest record to sixteen times that of
-    the fastest. No task can have had more overhead than it took beside computing; some
-    more is tried, as an engine may start the next task late.
+    The rate of the server is from half of the mean rate of the slowest record on. With
+    products on nodes, that mean says little of links, and they may be far slower. The
+    rates of a node may be those of the whole, shared by all nodes. All rates are at
+    most sixteen times the mean rate of the fastest record. No task can have had more
+    overhead than it took beside computing; some more is tried, as an engine may start
+    the next task late.
     """
     rates = []
     waits = []
     total = 1
+    nodes = 1
     for sample in samples:
         record = sample.record
-        sizes = record.files
         moved = 0
         for names in (*record.inputs.values(), *record.outputs.values()):
-            moved += sum(sizes[name] for name in names)
+            moved += sum(record.files[name] for name in names)
         rates.append(max(moved, 1) / record.makespan)
         total = max(total, moved)
-        waits += [
-            task.end - task.start - compute_seconds(task) for task in record.tasks
-        ]
-    rate = (min(rates) / 2, max(rates) * 16)
+        nodes = max(nodes, len(sample.frame.nodes))
+        for task in record.tasks:
+            waits.append(task.end - task.start - compute_seconds(task))
+    least = min(rates) / 2
+    most = max(rates) * 16
+    slowest = least
+    if storage == "node":
+        slowest = least / SLOW_LINKS
     found = {
         "overhead_seconds": (0.01, LATE_SECONDS + 2 * max(0.0, min(waits))),
-        "remote_bytes_per_second": rate,
-        "node_bytes_per_second": rate,
+        "remote_bytes_per_second": (slowest, most),
+        "node_bytes_per_second": (min(slowest, least / nodes), most),
         "cache_bytes": (total / 100, 2.0 * total),
-        "disk_bytes_per_second": rate,
+        "disk_bytes_per_second": (least / nodes, most),
         "write_factor": (1.0, MOST_WRITTEN),
     }
     if near is not None:
         for name in FITTED[storage]:
             value = getattr(near, name)
             found[name] = (value / NEAR, value * NEAR)
-        found["write_factor"] = (1.0, MOST_WRITTEN)
+        smallest, largest = found["write_factor"]
+        found["write_factor"] = (max(1.0, smallest), largest)
     return {name: found[name] for name in FITTED[storage]}
