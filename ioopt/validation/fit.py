@@ -38,7 +38,7 @@ record.
 """
 STEPS = 120
 """Largest number of points of the descent."""
-UNDECIDED: Mapping[Storage, float] = {"nfs": 0.002, "ceph": 0.002, "node": 0.01}
+UNDECIDED: Mapping[Storage, float] = {"nfs": 0.002, "ceph": 0.002, "node": 0.005}
 """Weight of the distance of rates from their usual values: it decides where the record
 does not. Records with products on nodes decide less.
 """

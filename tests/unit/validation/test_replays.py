@@ -213,7 +213,7 @@ def test_the_fit_recovers_the_constants_of_a_simulated_run(
     assert sample.error(found) < 0.02
     others = set(range(len(record.tasks))) - set(sample.judged)
     judged = Sample.of(record, sample.frame, sorted(others))
-    assert judged.error(found) < 0.03
+    assert judged.error(found) < 0.05  # rates that bind for short are not decided
     decided = "disk_bytes_per_second"
     if storage == "nfs":
         decided = "remote_bytes_per_second"
