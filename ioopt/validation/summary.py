@@ -10,6 +10,7 @@ from ioopt.units import counted, quantity
 from ioopt.validation.answer import (
     SURE_FROM,
     NodeDisks,
+    Planned,
     Replayed,
     ValidatedTask,
     Validation,
@@ -24,6 +25,7 @@ NO_REPLAY = "no: the record does not say on which host each task ran"
 UNCERTAIN = (
     f"below {100 * SURE_FROM:g} % of difference, ioopt cannot tell which is faster"
 )
+TOO_FAR_OFF = "the replay is too far off to tell which is faster"
 STORAGE: dict[Storage, str] = {
     "nfs": "shared; nodes read again what they wrote (NFS)",
     "ceph": "shared; nodes keep what they wrote in memory (Ceph)",
@@ -49,9 +51,9 @@ def rows(found: Validation) -> Iterator[Row]:
         yield "replayed", _replayed(found.replayed)
         yield from _tasks(found.tasks)
     if found.plan is not None:
-        yield "plan", _planned(found)
+        yield "plan", _planned(found, found.plan)
     if found.node_disks is not None:
-        yield "node disks", _node_disks(found.node_disks)
+        yield "node disks", _node_disks(found, found.node_disks)
 
 
 def time(seconds: float) -> str:
@@ -157,20 +159,20 @@ def difference(task: ValidatedTask) -> float:
     return task.replayed_seconds - task.recorded_seconds
 
 
-def _planned(found: Validation) -> str:
-    """Return what a plan would save, if that can be told."""
-    plan = found.plan
-    assert plan is not None
+def _planned(found: Validation, plan: Planned) -> str:
+    """Return what a plan would save, and whether that can be told."""
     before = "first come, first served"
     if found.replayed:
         before = "replayed"
     told = f"{time(plan.makespan_seconds)} by {plan.solver}, {change(-plan.saves)}"
-    told += f" {before}"
+    return f"{told} {before}{_doubt(found, plan.certain)}"
+
+
+def _doubt(found: Validation, certain: bool) -> str:
+    """Return what is added to an answer if it does not tell which run is faster."""
     if found.replayed and abs(found.replayed.error) >= SURE_FROM:
-        return f"{told}; the replay is too far off to tell which is faster"
-    if not plan.certain:
-        told += f"; {UNCERTAIN}"
-    return told
+        return f"; {TOO_FAR_OFF}"
+    return "" if certain else f"; {UNCERTAIN}"
 
 
 def change(share: float) -> str:
@@ -186,13 +188,12 @@ def change(share: float) -> str:
     return f"{size} % {direction} than"
 
 
-def _node_disks(found: NodeDisks) -> str:
+def _node_disks(found: Validation, disks: NodeDisks) -> str:
     """Return what products on the disks of nodes would give, and the room they take."""
     told = (
-        f"through shared storage {time(found.shared_makespan_seconds)}; node disks "
-        f"and copies {time(found.makespan_seconds)}; "
-        f"{rounded('bytes', found.bytes_per_node)} a node"
+        f"through shared storage {time(disks.shared_makespan_seconds)}; node disks "
+        f"and copies {time(disks.makespan_seconds)}; "
+        f"{rounded('bytes', disks.bytes_per_node)} a node"
     )
-    if 1 - SURE_FROM < found.gain < 1 / (1 - SURE_FROM):
-        told += f"; {UNCERTAIN}"
-    return told
+    certain = not 1 - SURE_FROM < disks.gain < 1 / (1 - SURE_FROM)
+    return told + _doubt(found, certain)

@@ -69,8 +69,8 @@ def test_processes_beyond_the_palette_are_grey():
     assert REST not in colours_of(spans[:7])
 
 
-@pytest.mark.parametrize("count", [1000, 2000])
-def test_a_picture_of_many_tasks_stays_small(count):
-    spans = drawn_spans(count, processes=7, nodes=8)
+@pytest.mark.slow
+def test_a_picture_of_many_tasks_stays_small():
+    spans = drawn_spans(2000, processes=7, nodes=8)
     axes = plot_runs([Run(name, spans) for name in ("recorded", "replayed", "plan")])
     assert len(svg_text(axes.figure)) < 900_000
