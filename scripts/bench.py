@@ -68,6 +68,13 @@ def main() -> None:
         action="store_true",
         help="records alone: fit the constants on the runs and print them",
     )
+    parser.add_argument(
+        "--gigabits",
+        metavar="N",
+        type=float,
+        default=1.0,
+        help="records alone: the network of runs whose path does not name it (1)",
+    )
     given = parser.parse_args()
     if not given.name:
         print("\n".join(names))
@@ -85,7 +92,7 @@ def main() -> None:
     for name in given.name:
         if name == "records":
             records = importlib.import_module(MODULES[name])
-            records.main(given.quick, given.records, given.fit)
+            records.main(given.quick, given.records, given.fit, given.gigabits)
         elif name in MODULES:
             importlib.import_module(MODULES[name]).main(given.quick)
         elif name in speed.GROUPS:

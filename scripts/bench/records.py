@@ -25,6 +25,7 @@ from statistics import fmean, median
 from typing import Literal
 
 from bench.frame import shared_data, show
+from ioopt.errors import InstanceError
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.noisy import judging_noise, noisy_makespans
 from ioopt.sim.replication.simulate import replayed
@@ -41,8 +42,7 @@ from ioopt.validation.storage import (
 )
 
 MODE = re.compile(r"(?P<engine>orig|cws|la)-(?P<storage>nfs|ceph)")
-NODES = re.compile(r"(\d+)-?nodes?")
-GIGABITS = re.compile(r"(\d+)[ _-]?gbits?", re.IGNORECASE)
+NETWORK = re.compile(r"(\d+(?:\.\d+)?)[ _-]?(g|m)bits?", re.IGNORECASE)
 KINDS: tuple[Storage, ...] = ("nfs", "ceph", "node")
 TITLES: Mapping[Storage, str] = {"nfs": "NFS", "ceph": "Ceph", "node": "node disks"}
 GAIN_WITHIN = 0.25
@@ -66,7 +66,7 @@ class Run:
     engine: str
     shared: Literal["nfs", "ceph"]
     record: Record
-    gigabits: int
+    gigabits: float
     graph: str
 
     @property
@@ -108,12 +108,18 @@ class Run:
         return with_constants(frame, self.constants(kind))
 
 
-def main(quick: bool, folders: Sequence[str] = (), refit: bool = False) -> None:
-    """Print the tables for the records in *folders*; fit constants if *refit* is
-    set.
+def main(
+    quick: bool,
+    folders: Sequence[str] = (),
+    refit: bool = False,
+    gigabits: float = 1.0,
+) -> None:
+    """Print the tables for the records in *folders*; fit constants if *refit* is set.
+
+    *gigabits* is the network of records whose path does not name it (``2gbit``).
     """
     for place in folders or [str(shared_data("recorded-runs"))]:
-        runs = list(found_runs(Path(place)))
+        runs = list(found_runs(Path(place), gigabits))
         if not runs:
             print(f"records: skipped, no recorded runs in {place} (--records FOLDER)")
             continue
@@ -128,15 +134,22 @@ def main(quick: bool, folders: Sequence[str] = (), refit: bool = False) -> None:
         report_plans(exact, REPLAYS // 10 if quick else REPLAYS)
 
 
-def found_runs(folder: Path) -> Iterator[Run]:
-    """Yield the recorded runs below *folder*, in order of their paths."""
+def found_runs(folder: Path, gigabits: float = 1.0) -> Iterator[Run]:
+    """Yield the recorded runs below *folder*, in order of their paths.
+
+    *gigabits* is the network of runs whose path does not name it.
+    """
     for path in sorted(folder.rglob("*.csv.gz")):
         mode = MODE.search(path.name)
         if mode is None:
             continue
         edges, dag, graph = _graph_of(path, folder)
         place = path.relative_to(folder).as_posix()
-        gigabits = GIGABITS.search(str(path))
+        try:
+            record = read_record(str(path), dag, edges)
+        except InstanceError as error:
+            print(f"left out: {error}")
+            continue
         group = place.removesuffix(".csv.gz").replace(mode[0], "").strip("/-._")
         shared: Literal["nfs", "ceph"] = "nfs" if mode["storage"] == "nfs" else "ceph"
         yield Run(
@@ -144,10 +157,19 @@ def found_runs(folder: Path) -> Iterator[Run]:
             group,
             mode["engine"],
             shared,
-            read_record(str(path), dag, edges),
-            int(gigabits[1]) if gigabits else 1,
+            record,
+            _gigabits_of(path, gigabits),
             graph,
         )
+
+
+def _gigabits_of(path: Path, otherwise: float) -> float:
+    """Return the network that *path* names, in Gbit/s; *otherwise* if it names none."""
+    found = NETWORK.search(str(path))
+    if found is None:
+        return otherwise
+    unit = 1.0 if found[2].lower() == "g" else 1e-3
+    return unit * float(found[1])
 
 
 def _graph_of(path: Path, folder: Path) -> tuple[str | None, str | None, str]:
