@@ -76,6 +76,9 @@ class Line:
     """The plan under search, and constants of the instance.
 
     ``now`` and ``best``: the scores of the present and of the best plan, in seconds.
+    If ``draws`` is not 0, a plan is scored by the mean of so many noisy replays, the
+    first by draw number ``first_draw``; a plan whose exact score is above
+    ``most_exact`` is not accepted.
     ``evaluations``: the number of plans scored. ``barriers``: 1 if the plan has
     barriers. ``order`` lists the tasks; ``place`` is the position of each task in the
     order; ``node`` is the node of each task. ``cut`` is 1 if a barrier stands before a
@@ -97,6 +100,9 @@ class Line:
 
     now: float
     best: float
+    most_exact: float
+    draws: int
+    first_draw: int
     evaluations: int
     barriers: int
     by_bytes: int
