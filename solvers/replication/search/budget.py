@@ -10,8 +10,9 @@ class Budget:
 
     The search may make *effort* replays (infinite: no limit) and take *seconds*. Its
     replays are divided among restarts, so that a run with a longer limit repeats the
-    steps of a shorter run. If the answer is chosen from finalists by further replays,
-    *choice* says so, and these replays are reserved.
+    steps of a shorter run. A run may have stages, each of which ends at a share of the
+    limits. If the answer is chosen from finalists by further replays, *choice* says so,
+    and these replays are reserved.
     """
 
     def __init__(
