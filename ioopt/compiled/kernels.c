@@ -1,4 +1,4 @@
-/* text 8cdca7dda84151048210eae11dc943a3aef7f51ad3792341030874a2b9887cde */
+/* text 1ee6622e99857c0de5230d4efc35f1930b038216b479c925006c40188c0e6041 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -1106,6 +1106,9 @@ struct search_anneal_kernel_State {
 struct search_line_moves_Line {
   double now;
   double best;
+  double most_exact;
+  int64_t draws;
+  int64_t first_draw;
   int64_t evaluations;
   int64_t policy;
   int64_t barriers;
@@ -1464,6 +1467,7 @@ static inline double search_line_kernel_batch_time(replication_world_World * w, 
 static inline void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line);
 static inline void search_line_kernel_make_room(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t size, int64_t p);
 EXPORTED double search_line_kernel_noisy_mean(replication_world_World * w, double fetch_cost, double copy_cost, int64_t first, int64_t count, double most);
+static inline double search_line_kernel_replayed(replication_world_World * w, search_line_moves_Line * line, double limit);
 EXPORTED double search_line_kernel_score(replication_world_World * w, double fetch_cost, double copy_cost, double limit);
 EXPORTED double search_line_kernel_score_line(replication_world_World * w, search_line_moves_Line * line, double limit);
 static inline void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p);
@@ -8793,7 +8797,7 @@ EXPORTED void search_line_kernel_anneal(replication_world_World * w, search_line
     if (line->by_bytes) {
       value = search_line_kernel_transfer_seconds(w, line, limit);
     } else if (search_line_moves_write_queues(w, line)) {
-      value = search_line_kernel_score(w, line->fetch_cost, line->copy_cost, limit);
+      value = search_line_kernel_replayed(w, line, limit);
     }
     line->evaluations = (line->evaluations + 1LL);
     if ((value > limit)) {
@@ -8972,6 +8976,21 @@ EXPORTED double search_line_kernel_noisy_mean(replication_world_World * w, doubl
   return ((double)total / (double)count);
 }
 
+static inline double search_line_kernel_replayed(replication_world_World * w, search_line_moves_Line * line, double limit) {
+  double fetch_cost = 0;
+  double copy_cost = 0;
+  fetch_cost = line->fetch_cost;
+  copy_cost = line->copy_cost;
+  if ((line->draws == 0LL)) {
+    return search_line_kernel_score(w, fetch_cost, copy_cost, limit);
+  }
+  double t_1 = search_line_kernel_score(w, fetch_cost, copy_cost, line->most_exact);
+  if ((t_1 > line->most_exact)) {
+    return INFINITY;
+  }
+  return search_line_kernel_noisy_mean(w, fetch_cost, copy_cost, line->first_draw, line->draws, limit);
+}
+
 EXPORTED double search_line_kernel_score(replication_world_World * w, double fetch_cost, double copy_cost, double limit) {
   double seconds = 0;
   int64_t code = 0;
@@ -8993,7 +9012,7 @@ EXPORTED double search_line_kernel_score_line(replication_world_World * w, searc
   }
   search_line_kernel_take_rules(w, line);
   search_line_moves_write_queues(w, line);
-  return search_line_kernel_score(w, line->fetch_cost, line->copy_cost, limit);
+  return search_line_kernel_replayed(w, line, limit);
 }
 
 static inline void search_line_kernel_serve(replication_world_World * w, search_line_moves_Line * line, int64_t p) {
@@ -9448,4 +9467,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "8cdca7dda84151048210eae11dc943a3aef7f51ad3792341030874a2b9887cde"; }
+EXPORTED const char *text_digest(void) { return "1ee6622e99857c0de5230d4efc35f1930b038216b479c925006c40188c0e6041"; }

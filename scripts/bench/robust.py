@@ -59,18 +59,18 @@ CHOSEN_ON = (
     Case("in-tree", 110, {"leaves": 32, "disk_share": 1.3}),
 )
 REPORTED = (
-    Case("image-85", 201, {"tasks": 32, "disk": "350MB", "nodes": 3}),
-    Case("image-85", 202, {"tasks": 80, "disk": "300MB"}),
-    Case("image-85", 203, {"tasks": 100}),
-    Case("image-85", 204, {"tasks": 200, "disk": "350MB"}),
-    Case("bipartite-85", 205, {"tasks": 100}),
-    Case("sat-85", 206, {"tasks": 80, "disk": "600MB"}),
-    Case("image-85-windows", 207, {"tasks": 120, "nodes": 6}),
-    Case("image-0", 208, {"tasks": 60}),
-    Case("sat-10", 209, {"tasks": 50}),
-    Case("ppa", 210, {"tasks": 100}),
-    Case("fork-join", 211, {"disk_share": 1.3}),
-    Case("chains", 212, {"disk_share": 1.2}),
+    Case("image-85", 301, {"tasks": 32, "disk": "350MB", "nodes": 3}),
+    Case("image-85", 302, {"tasks": 80, "disk": "300MB"}),
+    Case("image-85", 303, {"tasks": 100}),
+    Case("image-85", 304, {"tasks": 200, "disk": "350MB"}),
+    Case("bipartite-85", 305, {"tasks": 100}),
+    Case("sat-85", 306, {"tasks": 80, "disk": "600MB"}),
+    Case("image-85-windows", 307, {"tasks": 120, "nodes": 6}),
+    Case("image-0", 308, {"tasks": 60}),
+    Case("sat-10", 309, {"tasks": 50}),
+    Case("ppa", 310, {"tasks": 100}),
+    Case("fork-join", 311, {"disk_share": 1.3}),
+    Case("chains", 312, {"disk_share": 1.2}),
 )
 
 

@@ -73,7 +73,17 @@ class Report:
     ran_on: dict[str, str] = field(default_factory=dict)
 
 
-class Placement(SchedulerPlugin):
+class Placer(SchedulerPlugin):
+    """A scheduler plugin that restricts tasks to workers, and reports on it."""
+
+    name: str
+    report: Report
+
+    def let_go(self) -> None:
+        """Let Dask place all tasks that are held back; a plugin need not hold any."""
+
+
+class Placement(Placer):
     """The scheduler plugin. *policy* is the name of a dispatcher, or a function that
     makes a dispatcher.
 
@@ -411,25 +421,37 @@ def placed(
     must be installed where the scheduler runs. The report is filled in when the block
     ends. Raises UsageError for a policy that is not a dispatcher.
     """
+    with registered(client, Placement(policy, settings, record=record)) as report:
+        yield report
+
+
+@contextlib.contextmanager
+def registered(client: "Client", placer: Placer) -> Iterator[Report]:
+    """Register *placer* with the scheduler of *client* inside the ``with`` block.
+
+    When the block ends, its restrictions are removed, and the report is filled in.
+    """
     report = Report()
-    client.register_plugin(Placement(policy, settings, record=record))
+    client.register_plugin(placer)
     try:
         yield report
     finally:
         try:
-            vars(report).update(vars(client.run_on_scheduler(_end)))
-            client.unregister_scheduler_plugin(Placement.name)
+            found = client.run_on_scheduler(_end, placer.name)
+            vars(report).update(vars(found))
+            client.unregister_scheduler_plugin(placer.name)
         except OSError as error:  # this error must not replace one of the block
             report.notes.append(f"the scheduler is gone: {error}")
 
 
-def _end(dask_scheduler: "Scheduler") -> Report:
-    placement: Placement = dask_scheduler.plugins[Placement.name]  # type: ignore[assignment]
-    placement.let_go()
+def _end(name: str, dask_scheduler: "Scheduler") -> Report:
+    """Remove all restrictions of the plugin *name*, and return its report."""
+    placer: Placer = dask_scheduler.plugins[name]  # type: ignore[assignment]
+    placer.let_go()
     for task in dask_scheduler.tasks.values():  # a task may have to run again
         if isinstance(task.worker_restrictions, Pin):
             task.worker_restrictions = None
-    return placement.report
+    return placer.report
 
 
 def is_free(ts: "TaskState") -> bool:

@@ -14,9 +14,8 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from dask.typing import Key
-from distributed.diagnostics.plugin import SchedulerPlugin
 
-from ioopt.embed.adapters.dask import Pin, Report, is_free
+from ioopt.embed.adapters.dask import Pin, Placer, Report, is_free, registered
 from ioopt.formats.native import validate
 from ioopt.problems.replication import CopyEntry, ReplicationPlan
 from ioopt.units import counted
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from distributed import Client, Scheduler
 
 
-class PlanPins(SchedulerPlugin):
+class PlanPins(Placer):
     """The scheduler plugin. *plan* is a replication plan, bound or not, or its
     dictionary.
 
@@ -102,22 +101,5 @@ def followed(
     runs. The report, filled in when the block ends, has the number of pinned tasks and
     says what was left to Dask. Raises InstanceError for what is no plan.
     """
-    report = Report()
-    client.register_plugin(PlanPins(plan))
-    try:
+    with registered(client, PlanPins(plan)) as report:
         yield report
-    finally:
-        try:
-            vars(report).update(vars(client.run_on_scheduler(_end)))
-            client.unregister_scheduler_plugin(PlanPins.name)
-        except OSError as error:  # this error must not replace one of the block
-            report.notes.append(f"the scheduler is gone: {error}")
-
-
-def _end(dask_scheduler: "Scheduler") -> Report:
-    """Remove all pins, and return the report."""
-    plugin: PlanPins = dask_scheduler.plugins[PlanPins.name]  # type: ignore[assignment]
-    for task in dask_scheduler.tasks.values():  # a task may have to run again
-        if isinstance(task.worker_restrictions, Pin):
-            task.worker_restrictions = None
-    return plugin.report

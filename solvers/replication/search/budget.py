@@ -10,8 +10,9 @@ class Budget:
 
     The search may make *effort* replays (infinite: no limit) and take *seconds*. Its
     replays are divided among restarts, so that a run with a longer limit repeats the
-    steps of a shorter run. If the answer is chosen from finalists by further replays,
-    *choice* says so, and these replays are reserved.
+    steps of a shorter run. A run may have stages, each of which ends at a share of the
+    limits. If the answer is chosen from finalists by further replays, *choice* says so,
+    and these replays are reserved.
     """
 
     def __init__(
@@ -27,6 +28,8 @@ class Budget:
         self.evaluations = 0
         self.replay_seconds = 0.0
         self.end = clock() + seconds
+        self._seconds = seconds
+        self._stage = 1.0
         self._first = 0
         self.size = 1
 
@@ -35,9 +38,18 @@ class Budget:
         self._first = self.evaluations
         self.size = max(1, size)
 
+    def stage(self, until: float) -> None:
+        """End the present stage of the run after share *until* of its replays and of
+        its seconds.
+        """
+        self._stage = until
+
     def left(self) -> float:
-        """Return the seconds left."""
-        return self.end - self.clock()
+        """Return the seconds left in this stage."""
+        end = self.end
+        if end < float("inf"):
+            end -= (1.0 - self._stage) * self._seconds
+        return end - self.clock()
 
     def give_up(self) -> None:
         """Make this run end at its next check of the clock; another thread may call
@@ -54,9 +66,11 @@ class Budget:
         return int(most) if self.choice and most >= 2 else 0
 
     def unused(self) -> float:
-        """Return the number of replays that are left, without those of the choice."""
+        """Return the number of replays that are left in this stage, without those of
+        the choice.
+        """
         reserved = self.finalists(self.effort) * params.PARAMS.final_draws
-        return self.effort - reserved - self.evaluations
+        return self._stage * (self.effort - reserved) - self.evaluations
 
     def counted_out(self) -> bool:
         """Return whether all replays but those of the choice are used."""

@@ -17,9 +17,12 @@ from ioopt.solvers.replication.search.link_search import Engine, Queues
 FIRST_DRAW = 4001
 """The first draw of weights by which plans are judged during the search."""
 FINAL_DRAW = 5001
-"""The first draw of weights by which the answer is chosen.
+"""The first draw of weights by which the answer is chosen."""
+STEADY_DRAWS = range(6001, 7801)
+"""The first draws of weights by which plans are annealed, one after the other.
 
-A result states noisy figures by draws from number 1 on.
+A result states noisy figures by draws from number 1 on, which no search uses. Weights
+repeat after 8,191 draws.
 """
 
 

@@ -101,7 +101,23 @@ def score_line(w: World, line: Line, limit: float) -> float:
         return transfer_seconds(w, line, limit)
     take_rules(w, line)
     write_queues(w, line)
-    return score(w, line.fetch_cost, line.copy_cost, limit)
+    return replayed(w, line, limit)
+
+
+def replayed(w: World, line: Line, limit: float) -> float:
+    """Return the score, in seconds, of the queues of *w*: that of the exact replay, or
+    the mean over noisy replays if *line* asks for them.
+
+    A score above *limit*, or with noise an exact score above ``line.most_exact``, is
+    infinite.
+    """
+    fetch_cost = line.fetch_cost
+    copy_cost = line.copy_cost
+    if line.draws == 0:
+        return score(w, fetch_cost, copy_cost, limit)
+    if score(w, fetch_cost, copy_cost, line.most_exact) > line.most_exact:
+        return float("inf")
+    return noisy_mean(w, fetch_cost, copy_cost, line.first_draw, line.draws, limit)
 
 
 def take_rules(w: World, line: Line) -> None:
@@ -149,7 +165,7 @@ def anneal(
         if line.by_bytes:
             value = transfer_seconds(w, line, limit)
         elif write_queues(w, line):
-            value = score(w, line.fetch_cost, line.copy_cost, limit)
+            value = replayed(w, line, limit)
         line.evaluations += 1
         if value > limit:
             put_back(line)

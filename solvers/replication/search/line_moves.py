@@ -77,16 +77,17 @@ class LineCell:
 class Line:
     """The plan under search, and constants of the instance.
 
-    ``now`` and ``best``: the scores of the present and of the best plan, in seconds.
-    ``evaluations``: the number of plans scored. ``policy``: the eviction policy under
-    which they are replayed. ``barriers``: 1 if the plan has
-    barriers. ``order`` lists the tasks; ``place`` is the position of each task in the
-    order; ``node`` is the node of each task. ``cut`` is 1 if a barrier stands before a
-    place. The fields ``kept_*`` and ``best_*`` are copies of these. For each task,
-    ``before`` lists the tasks that it waits for, and ``after`` those that wait for it.
-    ``readers`` lists the readers of each file. ``fits``: at ``task * num_nodes +
-    node``, 1 if the task fits the node. ``flag``, ``scratch`` and ``queued`` are
-    scratch.
+    ``now`` and ``best``: the scores of the present and of the best plan, in seconds. If
+    ``draws`` is not 0, a plan is scored by the mean of so many noisy replays, the first
+    by draw number ``first_draw``; a plan whose exact score is above ``most_exact`` is
+    not accepted. ``evaluations``: the number of plans scored. ``policy``: the eviction
+    policy under which they are replayed. ``barriers``: 1 if the plan has barriers.
+    ``order`` lists the tasks; ``place`` is the position of each task in the order;
+    ``node`` is the node of each task. ``cut`` is 1 if a barrier stands before a place.
+    The fields ``kept_*`` and ``best_*`` are copies of these. For each task, ``before``
+    lists the tasks that it waits for, and ``after`` those that wait for it. ``readers``
+    lists the readers of each file. ``fits``: at ``task * num_nodes + node``, 1 if the
+    task fits the node. ``flag``, ``scratch`` and ``queued`` are scratch.
 
     The other fields serve the score by bytes
     (:mod:`ioopt.solvers.replication.search.line_kernel`). ``by_bytes``: 1 if plans have
@@ -100,6 +101,9 @@ class Line:
 
     now: float
     best: float
+    most_exact: float
+    draws: int
+    first_draw: int
     evaluations: int
     policy: int
     barriers: int

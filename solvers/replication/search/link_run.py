@@ -4,7 +4,7 @@ anneal.
 See :mod:`ioopt.solvers.replication.search.link_aware`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -32,6 +32,7 @@ from ioopt.solvers.replication.search.budget import Budget
 from ioopt.solvers.replication.search.flow_deal import stretches
 from ioopt.solvers.replication.search.judge import (
     FINAL_DRAW,
+    STEADY_DRAWS,
     Best,
     Judge,
     is_queues,
@@ -43,6 +44,7 @@ from ioopt.solvers.replication.search.link_search import (
     again,
     by_bytes,
     by_replays,
+    from_plan,
     with_barriers,
 )
 from ioopt.solvers.replication.search.spectral import task_order
@@ -102,6 +104,9 @@ class LinkAwareRun:
         self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.proof)
         self.best = Best()
         self._of_planners = inf
+        self._least = Best()
+        self._redrawn = 0
+        self._exact = False
         self._finalists: list[Best] = []
         self._met = 0
         request.incumbents.objective_name = self.objective_name
@@ -122,7 +127,7 @@ class LinkAwareRun:
         noise = judging_noise(problem)
         self.engine = Engine(problem, seed, self.options, self.additive, noise=noise)
         self._judge = Judge(self.engine, noise, self.budget)
-        self.robust = robust and self._replays_fit()
+        self.robust = robust and self._replays() >= self.params.fewest_judged
         self.budget.choice = self.robust
 
     def _kept_seconds(self, left: float) -> float:
@@ -153,13 +158,15 @@ class LinkAwareRun:
         seconds = left if limit else self.params.default_seconds
         return Budget(effort, seconds - self._reserve, self.request.deadline.clock)
 
-    def _replays_fit(self) -> bool:
-        """Return whether the run can make enough replays to judge plans by noise."""
+    def _replays(self) -> float:
+        """Return the number of replays that the run can make; an estimate, if its time
+        is limited.
+        """
         replays = self.budget.effort
         if replays == inf:
             seconds = replay_seconds(self.problem, self.engine.make)
             replays = self.budget.left() / max(seconds, 1e-9)
-        return replays >= self.params.fewest_judged
+        return replays
 
     def _proven(self) -> float:
         """Return a lower bound, in seconds, of the measure."""
@@ -189,7 +196,8 @@ class LinkAwareRun:
         a plan.
         """
         late = self.budget.late() and self.best.score < float("inf")
-        return self.reached() or self.budget.counted_out() or late
+        proven = self._exact and self.best.score <= self.proof
+        return proven or self.reached() or self.budget.counted_out() or late
 
     def stop(self) -> StopReason:
         """Return the reason why the run ended."""
@@ -221,6 +229,8 @@ class LinkAwareRun:
         """Make *found* the best plan if its key is less; report it at most once a
         second.
         """
+        if found.score < self._least.score:
+            self._least = found
         if self.robust:
             self._keep_finalist(found)
         if self.key(found) < self.key(self._elite):
@@ -389,18 +399,79 @@ class LinkAwareRun:
     def improve(self) -> None:
         """Make restarts until the time, the number of replays or the bound ends the
         run.
+
+        The first stage of a robust run anneals by exact replays, until a plan meets the
+        bound or a share of the run is over. The second anneals under noise.
         """
-        if self.over():
+        if not self.robust:
+            self._repeat(self._size, self.restart)
             return
+        self._exact = True
+        if self._replays() >= self.params.fewest_steady:
+            self.budget.stage(self.params.exact_share)
+        self._repeat(self._size, self.restart)
+        self._exact = False
+        self.budget.stage(1.0)
+        self._repeat(self._steady_size, self.steady)
+
+    def _repeat(
+        self, size: Callable[[int], int], restart: Callable[[int], None]
+    ) -> None:
+        """Call *restart* with 0, 1 and so on until the present stage ends.
+
+        *size* returns the number of replays of a restart.
+        """
         budget = self.budget
         for turn in range(self.params.most_restarts):
-            before = budget.evaluations
-            budget.begin(self._size(turn))
-            self.restart(turn)
             if self.over():
                 return
+            before = budget.evaluations
+            budget.begin(size(turn))
+            restart(turn)
             if budget.evaluations == before:
-                budget.give_up()
+                return
+
+    def _steady_size(self, turn: int) -> int:
+        """Return the number of replays of a restart under noise."""
+        return max(1, int(min(self.params.steady_replays, self.budget.unused())))
+
+    def steady(self, turn: int) -> None:
+        """Anneal from the best plan, by the mean score over a few noisy replays.
+
+        The draws of weights change at every judgement. No plan is accepted whose exact
+        score is far above the least one. Nothing is done if the best plan has more than
+        queues and rounds, or if hardly a replay is left.
+        """
+        best = self.best
+        start = self._least if turn % 2 and self._least.score < best.score else best
+        queues_only = start.plan is None or is_queues(self.problem, start.plan)
+        too_late = self.budget.unused() < 2 * self.params.all_draws
+        if start.score == inf or not queues_only or too_late:
+            return
+        self._elite = best
+        annealing = from_plan(self.engine, start.queues, start.rounds)
+        annealing.line.most_exact = self._most_exact(start)
+        self._redraw(annealing)
+        hot = self._heat(start.score, self.params.steady_hot)
+        cold = self.params.steady_cold * hot
+        self._cool(annealing, 1.0, hot, cold, "annealing under noise")
+
+    def _most_exact(self, start: Best) -> float:
+        """Return the largest exact score, in seconds, of plans annealed under noise
+        from *start*.
+        """
+        if self.best.score <= self.proof:
+            return self.proof
+        most = min(self._of_planners, self.params.dearer * self._least.score)
+        return max(most, start.score)
+
+    def _redraw(self, annealing: Annealing) -> None:
+        """Score the plans of *annealing* by noisy replays that it has not used."""
+        draws = self.params.steady_draws
+        first = STEADY_DRAWS[self._redrawn * draws % len(STEADY_DRAWS)]
+        annealing.redraw(draws, first)
+        self._redrawn += 1
+        self.budget.evaluations += annealing.replays(1)
 
     def _size(self, turn: int) -> int:
         """Return the number of replays of restart *turn*.
@@ -486,17 +557,15 @@ class LinkAwareRun:
         else:
             line = again(self.engine, self._ordered)
             hot = self._heat(self.bound, knobs.order_warm)
-        self._cool(line, now + (1.0 - now) * knobs.order_share, hot, BY_ORDER)
+        until = now + (1.0 - now) * knobs.order_share
+        self._cool(line, until, hot, self._cold(hot), BY_ORDER)
         self._ordered = line
         if self.over():
             return
         barred = with_barriers(self.engine, line, len(self.problem.nodes))
-        self._cool(
-            barred,
-            1.0,
-            self._heat(self.bound, knobs.warm),
-            f"{BY_ORDER}, then with barriers",
-        )
+        warm = self._heat(self.bound, knobs.warm)
+        cold = self._cold(warm)
+        self._cool(barred, 1.0, warm, cold, f"{BY_ORDER}, then with barriers")
 
     def anneal(self, turn: int = 0) -> None:
         """Anneal from the best queues of the cycle until the restart ends.
@@ -506,7 +575,7 @@ class LinkAwareRun:
         annealing = by_replays(self.engine, self._elite.queues)
         if annealing.seconds < inf:
             hot = self._heat(annealing.seconds, self.params.heats[turn % 2])
-            self._cool(annealing, 1.0, hot, "annealing")
+            self._cool(annealing, 1.0, hot, self._cold(hot), "annealing")
 
     def _heat(self, score: float, share: float) -> float:
         """Return a temperature in seconds: *share* of *score*, or less if there are
@@ -515,52 +584,75 @@ class LinkAwareRun:
         many = self.params.many_tasks
         return score * (many / max(many, len(self.problem.tasks))) * share
 
+    def _cold(self, hot: float) -> float:
+        """Return the last temperature of an annealing that starts at *hot*."""
+        return hot * self.params.cold / self.params.heats[0]
+
     def _cool(
-        self, annealing: Annealing, until: float, hot: float, origin: str
+        self, annealing: Annealing, until: float, hot: float, cold: float, origin: str
     ) -> None:
-        """Anneal from temperature *hot* until share *until* of the restart is finished.
+        """Anneal from temperature *hot* to *cold*, in seconds, until share *until* of
+        the restart is finished.
 
         *origin* describes the plans that are found.
         """
         budget = self.budget
-        falls = self.params.cold / self.params.heats[0]
         base = budget.evaluations
-        cost = annealing.steps_per_replay
-        total = cost * self._moves(until, annealing)
+        total = self._moves(until, annealing)
         judged = self._judged(annealing)
-        every = self.params.judged_every if judged else total
+        every = self._judged_every() if judged else total
         target = 0.0 if judged else self.target
         steps = 1
         while not self.over():
             first = annealing.evaluations
             if first >= total:
-                return
+                break
             begun = budget.clock()
             steps = min(steps, total - first)
             stretch = min(steps, every - first % every)
-            annealing.run(stretch, hot, hot * falls, target, first, total)
+            annealing.run(stretch, hot, cold, target, first, total)
             made = annealing.evaluations - first
-            budget.evaluations = base + -(-annealing.evaluations // cost)
-            budget.replay_seconds = cost * (budget.clock() - begun) / max(1, made)
+            budget.evaluations = base + annealing.replays(annealing.evaluations)
+            replays = max(1, annealing.replays(made))
+            budget.replay_seconds = (budget.clock() - begun) / replays
             seconds = min(self.params.stretch_seconds, 0.5 * max(0.0, budget.left()))
-            fitting = max(1, int(cost * seconds / max(budget.replay_seconds, 1e-7)))
+            fitting = annealing.steps(int(seconds / max(budget.replay_seconds, 1e-7)))
             # Replays may end early, and then predict the time of later ones badly. The
             # number of steps therefore at most doubles.
             steps = min(self.params.most_steps, fitting, 2 * steps)
             ended = annealing.evaluations >= total
             due = ended or annealing.evaluations % every == 0
-            if judged and due and budget.unused() >= self.params.all_draws:
+            if judged and due and budget.unused() >= self._judgement(annealing):
                 before = budget.evaluations
                 self._offer_present(annealing, origin)
+                if annealing.line.draws:
+                    self._redraw(annealing)
                 base += budget.evaluations - before
             elif not judged and annealing.best_score < self._elite.score:
                 self._offer_best(annealing, origin)
             if not made:
-                return
+                break
+        if judged and not annealing.line.draws:
+            self._offer_least(annealing, origin)
 
     def _judged(self, annealing: Annealing) -> bool:
         """Return whether noisy replays judge the plans of *annealing*."""
         return self.robust and not annealing.by_bytes
+
+    def _judgement(self, annealing: Annealing) -> int:
+        """Return the largest number of replays of one judgement.
+
+        An annealing under noise needs the exact score of its present plan, and scores
+        the plan again by other draws.
+        """
+        again = 1 + annealing.replays(1) if annealing.line.draws else 0
+        return self.params.all_draws + again
+
+    def _judged_every(self) -> int:
+        """Return the number of moves from one judgement to the next."""
+        if self.best.score <= self.proof:
+            return self.params.judged_proven
+        return self.params.judged_every
 
     def _moves(self, until: float, annealing: Annealing) -> int:
         """Return the number of replays until share *until* of the restart is finished,
@@ -568,16 +660,20 @@ class LinkAwareRun:
         """
         left = max(1, round((until - self.budget.progress()) * self.budget.size))
         if not self._judged(annealing):
-            return left
+            return annealing.steps(left)
         # The last judgement must fit too: it judges the coldest plan.
-        draws = self.params.all_draws
-        every = self.params.judged_every
-        whole, rest = divmod(left, every + draws)
-        return max(1, whole * every + max(0, rest - draws))
+        judgement = self._judgement(annealing)
+        every = self._judged_every()
+        whole, rest = divmod(left, annealing.replays(every) + judgement)
+        return max(1, whole * every + annealing.steps(max(0, rest - judgement)))
 
     def _offer_best(self, annealing: Annealing, origin: str) -> None:
         """Offer the best plan of *annealing*."""
-        found = Best(
+        self.offer(self._best_of(annealing, origin))
+
+    def _best_of(self, annealing: Annealing, origin: str) -> Best:
+        """Return the best plan of *annealing*."""
+        return Best(
             annealing.best_score,
             annealing.best_score,
             queues=annealing.best_queues(),
@@ -585,12 +681,20 @@ class LinkAwareRun:
             origin=origin,
             rounds=annealing.best_rounds(),
         )
-        self.offer(found)
+
+    def _offer_least(self, annealing: Annealing, origin: str) -> None:
+        """Keep the best plan of *annealing* as the one of least exact score, if it
+        is.
+        """
+        if annealing.best_score < self._least.score:
+            self._least = self._best_of(annealing, origin)
 
     def _offer_present(self, annealing: Annealing, origin: str) -> None:
         """Judge the present plan of *annealing* by noisy replays, and offer it."""
+        if annealing.line.draws:
+            self.budget.evaluations += 1
         found = Best(
-            annealing.line.now,
+            annealing.exact_score(),
             queues=annealing.present_queues(),
             eviction=self.engine.eviction,
             origin=origin,

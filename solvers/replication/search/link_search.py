@@ -112,6 +112,7 @@ class Engine:
             now=float("inf"),
             best=float("inf"),
             policy=POLICIES[self.eviction],
+            most_exact=float("inf"),
             barriers=int(barriers),
             by_bytes=int(by_bytes),
             fetch_cost=self.fetch_cost,
@@ -217,6 +218,39 @@ class Annealing:
         whole = total or steps
         engine.anneal(engine.world, self.line, steps, first, whole, hot, cold, aim)
 
+    def redraw(self, draws: int, first: int) -> None:
+        """Score plans from now on by the mean of *draws* noisy replays, the first by
+        draw number *first*; 0 draws: by the exact replay.
+        """
+        line = self.line
+        line.draws = draws
+        line.first_draw = first
+        line.now = self._engine.score_line(self._engine.world, line, float("inf"))
+        line.best = line.now
+
+    def exact_score(self) -> float:
+        """Return the score of the present plan by its exact replay, in seconds."""
+        line = self.line
+        if not line.draws:
+            return line.now
+        draws = line.draws
+        line.draws = 0
+        seconds = self._engine.score_line(self._engine.world, line, float("inf"))
+        line.draws = draws
+        return seconds
+
+    def replays(self, steps: int) -> int:
+        """Return the number of replays that take as long as *steps* moves."""
+        each = self.line.draws + 1 if self.line.draws else 1
+        return -(-steps * each // self.steps_per_replay)
+
+    def steps(self, replays: int) -> int:
+        """Return the number of moves that take as long as so many *replays*, at least
+        1.
+        """
+        each = self.line.draws + 1 if self.line.draws else 1
+        return max(1, replays * self.steps_per_replay // each)
+
     @property
     def seconds(self) -> float:
         """Return the best score in seconds.
@@ -285,11 +319,32 @@ def _rounds(order: Iterable[int], cut: Iterable[int]) -> Queues:
 
 def by_replays(engine: Engine, queues: Queues) -> Annealing:
     """Return an annealing that starts from *queues*; plans are scored by replay."""
+    order = merged(engine.problem, queues)
+    line = engine.line(order, _nodes(engine, queues), False)
+    return Annealing(engine, line, 1)
+
+
+def _nodes(engine: Engine, queues: Queues) -> list[int]:
+    """Return the node of each task of *queues*."""
     node = [0] * engine.world.num_tasks
     for i, queue in enumerate(queues):
         for k in queue:
             node[k] = i
-    line = engine.line(merged(engine.problem, queues), node, False)
+    return node
+
+
+def from_plan(engine: Engine, queues: Queues, rounds: Queues) -> Annealing:
+    """Return an annealing by replays that starts from *queues*, with barriers between
+    *rounds* if there are any.
+    """
+    if not rounds:
+        return by_replays(engine, queues)
+    line = engine.line(list(chain(*rounds)), _nodes(engine, queues), False, True)
+    place = 0
+    for tasks in rounds:
+        line.cut[place] = 1
+        place += len(tasks)
+    keep_best(line)
     return Annealing(engine, line, 1)
 
 

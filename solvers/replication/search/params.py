@@ -54,16 +54,25 @@ class SearchParams(Record):
     Replays in plain Python that take longer than ``long_replay_seconds`` check the
     clock themselves.
 
-    *Robust plans*: annealing judges its present plan every ``judged_every`` replays. A
-    plan whose score is above ``hopeless`` times the best mean so far is passed over.
-    Others are judged by ``few_draws`` noisy replays, and if their mean is at most
-    ``give_up`` times the best mean, by ``all_draws``. At the end the finalists are
-    judged by ``final_draws`` other noisy replays: at most ``finalists`` plans of the
-    least means, all within ``near`` times the least one, and so few that this takes at
-    most the share ``final_share`` of all replays. A run that can make fewer than
-    ``fewest_judged`` replays does not judge plans. A plan that meets the bound or the
-    requested gap ends the run at once if its mean is at most ``steady`` times its
-    score, else after ``patience`` more replays for each task.
+    *Robust plans*: annealing judges its present plan every ``judged_every`` moves, and
+    every ``judged_proven`` once a plan meets the bound. A plan whose score is above
+    ``hopeless`` times the best mean so far is passed over. Others are judged by
+    ``few_draws`` noisy replays, and if their mean is at most ``give_up`` times the best
+    mean, by ``all_draws``. At the end the finalists are judged by ``final_draws`` other
+    noisy replays: at most ``finalists`` plans of the least means, all within ``near``
+    times the least one, and so few that this takes at most the share ``final_share`` of
+    all replays. A run that can make fewer than ``fewest_judged`` replays does not judge
+    plans. A plan that meets the bound or the requested gap ends the run at once if its
+    mean is at most ``steady`` times its score, else after ``patience`` more replays for
+    each task.
+
+    *Annealing under noise*: a robust run of ``fewest_steady`` replays or more anneals
+    by exact replays for the share ``exact_share`` of them only. Then restarts of
+    ``steady_replays`` replays each anneal from the best plan. Their plans are scored by
+    ``steady_draws`` noisy replays after an exact one, which rejects plans above
+    ``dearer`` times the least exact score. The first temperature is ``steady_hot``
+    times the makespan, and falls to the share ``steady_cold`` of itself. These values
+    were chosen on the first set of instances of ``scripts/bench.py robust``.
     """
 
     evaluations_per_task: int = Field(default=200, ge=0)
@@ -92,6 +101,7 @@ class SearchParams(Record):
     deal_share: Annotated[float, Field(ge=0, le=1)] = 0.15
     long_replay_seconds: Seconds = 1.0
     judged_every: Count = 100
+    judged_proven: Count = 10
     few_draws: Count = 3
     all_draws: Count = 12
     hopeless: Annotated[float, Field(ge=1)] = 1.05
@@ -103,6 +113,13 @@ class SearchParams(Record):
     fewest_judged: Count = 500
     steady: Annotated[float, Field(ge=1)] = 1.0001
     patience: Count = 200
+    fewest_steady: Count = 8000
+    exact_share: Share = 0.5
+    steady_replays: Count = 8000
+    steady_draws: Count = 3
+    steady_hot: Share = 1e-3
+    steady_cold: Share = 0.1
+    dearer: Annotated[float, Field(ge=1)] = 1.02
 
     def evaluations(
         self, problem: ReplicationProblem, limit: float | None = None

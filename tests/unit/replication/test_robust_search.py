@@ -26,15 +26,21 @@ from ioopt.sim.replication.build import Noise
 from ioopt.sim.replication.dispatch import dispatch
 from ioopt.sim.replication.noisy import noisy_makespans, noisy_metrics
 from ioopt.solvers.replication.plans import build_plan
-from ioopt.solvers.replication.search import link_aware
+from ioopt.solvers.replication.search import link_aware, params
 from ioopt.solvers.replication.search.budget import Budget
-from ioopt.solvers.replication.search.judge import FINAL_DRAW, FIRST_DRAW, Best
+from ioopt.solvers.replication.search.judge import (
+    FINAL_DRAW,
+    FIRST_DRAW,
+    STEADY_DRAWS,
+    Best,
+)
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import (
     Annealing,
     Engine,
     Queues,
     by_replays,
+    from_plan,
 )
 from ioopt.solvers.replication.search.params import PARAMS
 
@@ -585,3 +591,187 @@ def test_handed_plans_of_a_long_search_are_fragile(plan: Path) -> None:
     told = json.loads(plan.read_text())
     found = noisy_metrics(problem, ReplicationPlan.model_validate(told["plan"]))
     assert found["noisy_mean_seconds"] > 1.05 * told["objective"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_plan_under_noise_has_the_mean_score_unless_its_exact_score_is_too_high(
+    engine: Kernels,
+) -> None:
+    """With x and z on n0 and y on n1, the exact makespan is 12 s."""
+    problem = tied()
+    apart: Queues = [[0, 2], [1]]
+    search = Engine(problem, 0, kernels=engine, noise=NOISE)
+    annealing = from_plan(search, apart, [])
+    annealing.line.most_exact = 12.1
+    annealing.redraw(3, 6001)
+    plan = build_plan(problem, apart, "farthest-next-use")
+    replayed = noisy_makespans(problem, plan, NOISE, 3, first=6001)
+    assert annealing.line.now == pytest.approx(sum(replayed) / 3, rel=1e-12)
+    assert annealing.exact_score() == pytest.approx(12)
+    assert annealing.line.draws == 3
+    annealing.line.most_exact = 11.9
+    annealing.redraw(3, 6001)
+    assert annealing.line.now == inf
+    annealing.redraw(0, 0)
+    assert annealing.line.now == pytest.approx(12)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_annealing_under_noise_accepts_no_plan_above_the_largest_exact_score(
+    engine: Kernels,
+) -> None:
+    """A high temperature accepts every other plan."""
+    problem = small()
+    search = Engine(problem, 0, kernels=engine, noise=NOISE)
+    start = ReplicationPlan.model_validate(ioopt.solve(problem, "b-level").plan)
+    annealing = by_replays(search, run_of(problem).queues_of(start))
+    exact = annealing.line.now
+    most = 1.02 * exact
+    found = set()
+    for stretch in range(12):
+        annealing.line.most_exact = most
+        annealing.redraw(3, 6001 + 3 * stretch)
+        annealing.run(5, exact, exact, 0.0)
+        queues = annealing.present_queues()
+        score = search.score(queues)
+        assert score <= most
+        assert annealing.exact_score() == pytest.approx(score, rel=1e-12)
+        found.add(score)
+    assert len(found) > 5
+    assert max(found) > exact
+
+
+@pytest.mark.parametrize("rounds", [[], [[1], [0, 2]]])
+def test_annealing_starts_from_the_queues_and_rounds_of_a_plan(rounds: Queues) -> None:
+    search = Engine(tied(), 0, noise=NOISE)
+    apart: Queues = [[0, 2], [1]]
+    annealing = from_plan(search, apart, rounds)
+    assert annealing.present_queues() == apart
+    assert annealing.present_rounds() == rounds
+    assert annealing.best_rounds() == rounds
+    plan = build_plan(tied(), apart, "farthest-next-use", rounds=rounds)
+    assert annealing.line.now == pytest.approx(makespan(tied(), plan), rel=1e-12)
+
+
+def test_a_stage_ends_at_its_share_of_the_replays_and_of_the_time() -> None:
+    """Of 1,000 replays 5 % are for the choice (two finalists, 24 draws each)."""
+    seconds = 0.0
+    budget = Budget(1000, 10.0, lambda: seconds, choice=True)
+    budget.stage(0.5)
+    assert budget.unused() == 0.5 * (1000 - 2 * PARAMS.final_draws)
+    assert budget.left() == 5.0
+    seconds = 5.1
+    assert budget.late()
+    budget.stage(1.0)
+    assert not budget.late()
+    assert budget.left() == pytest.approx(4.9)
+    assert budget.unused() == 1000 - 2 * PARAMS.final_draws
+    forever = Budget(inf, inf, lambda: seconds)
+    forever.stage(0.5)
+    assert forever.left() == inf
+    assert not forever.late()
+
+
+def stages_of(
+    run: LinkAwareRun, monkeypatch: pytest.MonkeyPatch, used: int
+) -> list[tuple[str, float]]:
+    """Return the kinds of restarts of *run*, and the replays at which each began; a
+    restart uses *used* replays.
+    """
+    stages: list[tuple[str, float]] = []
+
+    def noted(kind: str) -> Any:
+        def restart(turn: int) -> None:
+            stages.append((kind, run.budget.evaluations))
+            run.budget.evaluations += used
+
+        return restart
+
+    run.params = PARAMS
+    monkeypatch.setattr(run, "restart", noted("exact"))
+    monkeypatch.setattr(run, "steady", noted("steady"))
+    run.improve()
+    return stages
+
+
+def test_the_second_half_of_a_long_run_anneals_under_noise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = run_of(small(), 8000)
+    assert run.params.fewest_steady == 8000
+    assert stages_of(run, monkeypatch, 2000) == [
+        ("exact", 0),
+        ("exact", 2000),
+        ("steady", 4000),
+        ("steady", 6000),
+    ]
+    short = run_of(small(), 7999)
+    assert {kind for kind, _ in stages_of(short, monkeypatch, 2000)} == {"exact"}
+    exact = run_of(small(), 8000, robust=False)
+    assert {kind for kind, _ in stages_of(exact, monkeypatch, 2000)} == {"exact"}
+
+
+def test_a_run_that_meets_the_bound_goes_on_under_noise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A short run too: no other plan can be better by its exact score. Only plans that
+    meet the bound are accepted then.
+    """
+    run = run_of(tied(), 1000, bound=12.0)
+    run.offer(Best(12.0, rank=12.5, queues=[[0, 2], [1]]))
+    assert stages_of(run, monkeypatch, 400)[0] == ("steady", 0)
+    assert run._most_exact(run.best) == run.proof
+    assert run._judged_every() == PARAMS.judged_proven
+    ahead = run_of(tied(), 1000, bound=11.0)
+    ahead.offer(Best(12.0, rank=12.5, queues=[[0, 2], [1]]))
+    assert stages_of(ahead, monkeypatch, 400)[0] == ("exact", 0)
+    assert ahead._most_exact(ahead.best) == pytest.approx(12.0 * PARAMS.dearer)
+    assert ahead._judged_every() == PARAMS.judged_every
+    ahead._of_planners = 12.1
+    assert ahead._most_exact(ahead.best) == 12.1
+    ahead._of_planners = 11.5
+    assert ahead._most_exact(ahead.best) == 12.0
+
+
+@pytest.mark.parametrize("preset", ["image-85", "in-tree"])
+def test_replays_of_annealing_under_noise_count_as_evaluations(
+    preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    move = Annealing.run
+
+    def moved(annealing: Annealing, *given: Any) -> None:
+        before = annealing.evaluations
+        move(annealing, *given)
+        if annealing.line.draws:
+            made.append(4 * (annealing.evaluations - before))
+
+    monkeypatch.setattr(Annealing, "run", moved)
+    monkeypatch.setattr(params, "PARAMS", PARAMS)
+    problem = small() if preset == "image-85" else generate(preset, {}, 7)
+    settings = link_aware.Settings(evaluations=10_000)
+    request = SolveRequest(SolveOptions(), Deadline(None), settings)
+    stated = link_aware.solve(problem, request).metrics["evaluations"]
+    assert 3000 < sum(made) < 5000
+    assert stated <= 10_000
+
+
+def test_the_draws_of_the_search_are_not_those_of_a_result() -> None:
+    """A result is judged by draws 1 to 40; weights repeat after 8,191 draws."""
+    stated = set(range(1, 41))
+    last = STEADY_DRAWS[-1] + PARAMS.steady_draws
+    searched = {
+        *range(FIRST_DRAW, FIRST_DRAW + PARAMS.all_draws),
+        *range(FINAL_DRAW, FINAL_DRAW + PARAMS.final_draws),
+        *range(STEADY_DRAWS.start, last),
+    }
+    assert not {draw % 8191 for draw in searched} & stated
+    run = run_of(small())
+    annealing = by_replays(run.engine, [list(range(24)), [], []])
+    used = []
+    for _ in range(601):
+        run._redraw(annealing)
+        used.append(annealing.line.first_draw)
+    assert used[:3] == [6001, 6004, 6007]
+    assert used[600] == 6001
+    assert max(used) + 2 == 7800
