@@ -41,6 +41,8 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
         crossing = f"The remote link is busy {percent(link / span)} of that time"
     spent = f"cores compute {percent(busy / whole)}"
     reason = "files, other tasks or disk space"
+    if _memory_limits(problem):
+        reason = "files, other tasks, memory or disk space"
     if problem.is_shared:
         spent = f"cores compute, read and write {percent(busy / whole)}"
         reason = "other tasks or memory"
@@ -49,6 +51,12 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
         f"idle at the end {percent(after / whole)}."
     )
     return [times, _again(problem, transfers)]
+
+
+def _memory_limits(problem: ReplicationProblem) -> bool:
+    """Return whether tasks need memory and a node has a limit of it."""
+    limited = any(node.memory_bytes is not None for node in problem.nodes)
+    return limited and any(task.memory_bytes for task in problem.tasks)
 
 
 def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
@@ -105,6 +113,7 @@ KNOBS = {
     "the remote link": scaled("network", "remote_bytes_per_second"),
     "the nodes' network": scaled("network", "replica_bytes_per_second"),
     "disk": scaled("nodes", "disk_bytes"),
+    "the disks' rate": scaled("nodes", "disk_bytes_per_second"),
     "memory": scaled("nodes", "memory_bytes"),
     "computing speed": _speeds,
     "the storage nodes' speed": scaled("storages", "bytes_per_second"),
