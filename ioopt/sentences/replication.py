@@ -50,7 +50,10 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
         f"{crossing}; {spent}, wait for {reason} {percent(waits / whole)}, and are "
         f"idle at the end {percent(after / whole)}."
     )
-    return [times, _again(problem, transfers)]
+    found = None
+    if problem.is_shared:
+        found = int(result.metrics.get("cached_bytes") or 0)
+    return [times, _again(problem, transfers, found)]
 
 
 def _memory_limits(problem: ReplicationProblem) -> bool:
@@ -59,9 +62,14 @@ def _memory_limits(problem: ReplicationProblem) -> bool:
     return limited and any(task.memory_bytes for task in problem.tasks)
 
 
-def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
+def _again(
+    problem: ReplicationProblem, transfers: list[Json], found: int | None
+) -> str:
     """Return the sentence on the bytes that were fetched, fetched again, copied and
     saved.
+
+    On shared storage nothing is copied, and *found* are the bytes of inputs that were
+    found in caches; otherwise it is None.
     """
     sizes = {file.id: file.bytes for file in problem.files}
     seen: set[str] = set()
@@ -89,7 +97,10 @@ def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
         )
     elif fetched:
         text += ", no file twice"
-    text += f"; {_bytes('replica_bytes', copied)} is copied between nodes"
+    if found is None:
+        text += f"; {_bytes('replica_bytes', copied)} is copied between nodes"
+    else:
+        text += f"; {_bytes('cached_bytes', found)} is found in caches"
     if saved:
         text += f" and {_bytes('saved_bytes', saved)} saved"
     return f"{text}."

@@ -527,3 +527,4 @@ def test_an_explanation_counts_reads_and_writes_as_work() -> None:
     assert "cores compute, read and write" in times
     assert "wait for other tasks or memory" in times
     assert "10 MB from remote storage" in moved and "10 MB saved" in moved
+    assert "; 10 MB is found in caches and" in moved
