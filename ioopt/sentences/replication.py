@@ -39,21 +39,23 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     crossing = "The remote link is not used"
     if link:
         crossing = f"The remote link is busy {percent(link / span)} of that time"
-    spent = f"cores compute {percent(busy / whole)}"
-    reason = "files, other tasks or disk space"
-    if _memory_limits(problem):
-        reason = "files, other tasks, memory or disk space"
-    if problem.is_shared:
-        spent = f"cores compute, read and write {percent(busy / whole)}"
-        reason = "other tasks or memory"
+    work, reason = _work_and_waits(problem)
+    spent = f"cores {work} {percent(busy / whole)}"
     times = (
         f"{crossing}; {spent}, wait for {reason} {percent(waits / whole)}, and are "
         f"idle at the end {percent(after / whole)}."
     )
-    found = None
-    if problem.is_shared:
-        found = int(result.metrics.get("cached_bytes") or 0)
+    found = result.metrics.get("cached_bytes") if problem.is_shared else None
     return [times, _again(problem, transfers, found)]
+
+
+def _work_and_waits(problem: ReplicationProblem) -> tuple[str, str]:
+    """Return the words for what busy cores do, and for what idle ones wait for."""
+    if problem.is_shared:
+        return "compute, read and write", "other tasks or memory"
+    if _memory_limits(problem):
+        return "compute", "files, other tasks, memory or disk space"
+    return "compute", "files, other tasks or disk space"
 
 
 def _memory_limits(problem: ReplicationProblem) -> bool:
