@@ -128,10 +128,11 @@ class Batch:
         speed: float = 1.0,
         holds: Iterable[str] = (),
         memory: Size | None = None,
+        disk_rate: Rate | None = None,
     ) -> str:
-        """Add a compute node and return its name. *disk* is the size of its disk and
-        *memory* that of its memory; None means unlimited. The files in *holds* may be
-        added later.
+        """Add a compute node and return its name. *disk* is the size of its disk,
+        *disk_rate* the rate of its disk, and *memory* the size of its memory; None
+        means unlimited. The files in *holds* may be added later.
         """
         size = None if disk is None else parse_bytes(disk)
         row = {
@@ -140,6 +141,9 @@ class Batch:
             "speed": speed,
             "holds": _listed(holds),
             "memory_bytes": None if memory is None else parse_bytes(memory),
+            "disk_bytes_per_second": None
+            if disk_rate is None
+            else parse_rate(disk_rate),
         }
         return self._add("nodes", name, row)
 

@@ -179,9 +179,19 @@ def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
         yield violation("stop", "time", "the options set no time limit")
 
 
+def is_robust(data: Mapping[str, Any]) -> bool:
+    """Return whether the options of a result say that its search was robust: it
+    selected plans by noisy replays, not by the objective.
+    """
+    settings = (data.get("options") or {}).get("settings") or {}
+    return settings.get("robust") is True
+
+
 def _trace(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
     """Check that each plan of the trace is later and better than the one before, and
     that all lie within the run.
+
+    A plan of a robust search may be worse, since it holds better under noise.
     """
     trace = data.get("trace") or ()
     sense = kind.metric(data.get("objective_name") or kind.objective.name).sense
@@ -193,7 +203,8 @@ def _trace(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
                 "trace", f"{seconds:g} s", "comes before the plan that it follows"
             )
             return
-        if before is not None and sign * value > sign * before[1]:
+        worse = before is not None and sign * value > sign * before[1]
+        if before is not None and worse and not is_robust(data):
             text = f"{value!r} is no better than {before[1]!r} before it"
             yield violation("trace", f"{seconds:g} s", text)
             return

@@ -4,7 +4,8 @@ nodes' disks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import UsageError
@@ -85,6 +86,12 @@ MOST_SPANS = 4_000
 are drawn as a bitmap of colours.
 """
 STAGING = ("remote", "copy", "save")
+MOST_LANES = 8
+"""The largest number of lanes for the transfers that a node receives at once, and for
+those that it saves.
+"""
+JUST_AFTER = 1e-9
+"""Intervals overlap if they have more than so many seconds in common."""
 
 
 def plot_timeline(
@@ -99,23 +106,25 @@ def plot_timeline(
     return the axes.
 
     If there are transfers, each row is divided: transfers are drawn above computing,
-    since a node does both at the same time. Intervals with ``cores`` in their ``info``
-    take one lane for each core. Intervals with ``critical`` are framed. If *idle* is
-    true, time without an interval is drawn as idle. Marks are drawn as ticks, unless
-    there are too many intervals. Only the first 60 resources are drawn, and names are
-    written where they fit. The time axis extends to *until* seconds at least, so that
-    charts can be compared.
+    since a node does both at the same time, in several lanes if they overlap.
+    Intervals with ``cores`` in their ``info`` take one lane for each core. Intervals
+    with ``critical`` are framed. If *idle* is true, time without an interval is drawn
+    as idle. Marks are drawn as ticks, unless there are too many intervals. Only the
+    first 60 resources are drawn, and names are written where they fit. The time axis
+    extends to *until* seconds at least, so that charts can be compared.
     """
     names = timeline.resources[:MOST_ROWS]
     if len(names) < len(timeline.resources):
         title += f", the first {len(names)} of {len(timeline.resources)} {rows}s"
-    if axes is None:
-        axes = new_axes(10, _height(len(names)))
     row_of = {name: row for row, name in enumerate(names)}
     shown = [item for item in timeline.intervals if item.resource in row_of]
+    place = _Rows(row_of, shown)
+    if axes is None:
+        overlapping = max(0, place.staging_lanes - 2)
+        height = _height(len(names)) * (1 + 0.2 * overlapping)
+        axes = new_axes(10, max(_height(len(names)), min(8.0, height)))
     last = max((item.end for item in shown), default=0.0)
     unit = unit_for("seconds", max(last, until))
-    place = _Rows(row_of, shown)
     axes.set_xlim(0, max(last, until) / unit.size * 1.01 or 1)
     axes.set_ylim(len(names) - 0.5, -0.5)
     if idle and shown:
@@ -175,38 +184,75 @@ def _height(rows: int) -> float:
 
 
 class _Rows:
-    """Compute the place of each interval in its row; rows are numbered downwards."""
+    """Compute the place of each interval in its row; rows are numbered downwards.
+
+    ``staging_lanes`` is the number of lanes for transfers in each row.
+    """
 
     def __init__(self, row_of: Mapping[str, int], shown: Sequence[Interval]) -> None:
         """Divide the rows into lanes for the kinds of the intervals *shown*.
 
-        Transfers get a lane as high as the lane of a core. Saves can run at the same
-        time as other transfers, and get a lane of their own below.
+        Transfers get a lane as high as the lane of a core, and those that overlap get
+        lanes of their own. Saves lie below the other transfers.
         """
         self._row_of = row_of
-        self._split = any(item.kind in STAGING for item in shown)
         self._lanes = max((_last_core(item) for item in shown), default=0) + 1
-        kinds = 0
-        if self._split:
-            sending = any(item.kind == "save" for item in shown)
-            kinds = 2 if sending else 1
-        self._staging_lanes = kinds
-        self._staging = max(0.12 * kinds, 0.76 * kinds / (self._lanes + kinds))
+        received = [item for item in shown if item.kind in STAGING]
+        sent = [item for item in received if item.kind == "save"]
+        received = [item for item in received if item.kind != "save"]
+        lanes = _lanes_of(received)
+        lanes_of_saves = _lanes_of(sent)
+        first_save = max(1, _count(lanes))
+        self._lane_of = dict(lanes)
+        for item, lane in lanes_of_saves.items():
+            self._lane_of[item] = first_save + lane
+        count = 0
+        if received or sent:
+            count = first_save + _count(lanes_of_saves)
+        self.staging_lanes = count
+        least = min(0.12 * count, 0.4)
+        self._staging = max(least, 0.76 * count / (self._lanes + count))
 
     def __call__(self, item: Interval) -> tuple[float, float]:
         """Return the lower edge and the height of an interval."""
         top = self._row_of[item.resource] - 0.38
-        if self._split and item.kind in STAGING:
-            each = self._staging / self._staging_lanes
-            if item.kind == "save":
-                top += each
-            return top, each
+        if item.kind in STAGING:
+            each = self._staging / self.staging_lanes
+            return top + each * self._lane_of[id(item)], each
         lane = (0.76 - self._staging) / self._lanes
         first = item.info.get("core")
         if first is None:
             return top + self._staging, lane * self._lanes
         cores = _last_core(item) - int(first) + 1
         return top + self._staging + lane * int(first), lane * cores
+
+
+def _lanes_of(transfers: Iterable[Interval]) -> dict[int, int]:
+    """Return the lane of each of *transfers*, by the identity of the interval.
+
+    Transfers of one resource that overlap get different lanes, as far as there are
+    ``MOST_LANES``; the others share the last.
+    """
+    ends: dict[str, list[float]] = {}
+    lanes: dict[int, int] = {}
+    for item in sorted(transfers, key=lambda item: (item.start, item.end)):
+        row = ends.setdefault(item.resource, [])
+        free = [lane for lane, end in enumerate(row) if end <= item.start + JUST_AFTER]
+        if free:
+            lane = free[0]
+        elif len(row) < MOST_LANES:
+            lane = len(row)
+            row.append(item.end)
+        else:
+            lane = MOST_LANES - 1
+        row[lane] = max(row[lane], item.end)
+        lanes[id(item)] = lane
+    return lanes
+
+
+def _count(lanes: Mapping[int, int]) -> int:
+    """Return the number of *lanes*, which are numbered from 0."""
+    return max(lanes.values(), default=-1) + 1
 
 
 def _last_core(item: Interval) -> int:
@@ -313,6 +359,8 @@ def plot_replication(
     if makespan is not None:
         more = f"makespan {quantity('makespan_seconds', makespan)}"
     timeline = replication_timeline(result.schedule)
+    if "cached_bytes" in result.metrics:
+        timeline = _of_whole_tasks(timeline)
     disks = result.schedule.get("disks")
     if axes is None and disks:
         from matplotlib.figure import Figure
@@ -324,6 +372,17 @@ def plot_replication(
         axes, below = figure.subplots(2, sharex=True, height_ratios=heights)
         plot_live_bytes(disks, timeline.makespan, below)
     return plot_timeline(timeline, axes, headline(result, more), until=until)
+
+
+def _of_whole_tasks(timeline: Timeline) -> Timeline:
+    """Return *timeline* with intervals of whole tasks in place of computing: on shared
+    storage tasks hold their cores while they read and write.
+    """
+    intervals = []
+    for item in timeline.intervals:
+        kind = "task" if item.kind == "compute" else item.kind
+        intervals.append(replace(item, kind=kind))
+    return replace(timeline, intervals=tuple(intervals))
 
 
 def plot_jobs(result: Result, axes: Axes | None = None, until: float = 0.0) -> Axes:

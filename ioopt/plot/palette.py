@@ -38,6 +38,7 @@ HEURISTIC = GREEN
 
 ROLES: dict[str, tuple[str, str]] = {
     "compute": ("compute", COMPUTE),
+    "task": ("task: reads, computes, writes", COMPUTE),
     "remote": ("remote transfer", REMOTE),
     "copy": ("replica transfer", REPLICA),
     "save": ("save to remote storage", SAVE),

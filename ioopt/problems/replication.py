@@ -5,7 +5,7 @@ Section 2 of the paper. Workflows are ours (docs/rules/workflow.md): their tasks
 files, may take several cores and may arrive later.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
@@ -20,6 +20,7 @@ from pydantic import (
 
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems import base
+from ioopt.units import counted
 
 JUST_AFTER = 1e-11
 RELATIVE_AFTER = 2e-14
@@ -493,31 +494,29 @@ class ReplicationProblem(base.Problem, base.Lean):
         memory.
         """
         for k, task in enumerate(self.tasks):
-            if self.hosts[k]:
-                continue
-            wanted = self.task_bytes(k)
-            text = (
-                f"takes {task.cores} cores and reads and writes {wanted} bytes; no "
-                "node has both, so none"
+            if not self.hosts[k]:
+                raise UnsolvableInstanceError(
+                    f"{self.name}: task {task.id!r} {self._unplaced(k)} can ever run it"
+                )
+
+    def _unplaced(self, k: int) -> str:
+        """Return what task *k* needs that no node has, up to the word "none"."""
+        task = self.tasks[k]
+        wanted = self._task_bytes[k]
+        if not self.is_workflow:
+            largest = max(node.disk_bytes or 0 for node in self.nodes)
+            return (
+                f"reads {wanted} bytes, but the largest disk holds {largest}; no node"
             )
-            if task.memory_bytes:
-                text = (
-                    f"takes {task.cores} cores and {task.memory_bytes} bytes of "
-                    f"memory, and reads and writes {wanted} bytes; no node has all of "
-                    "them, so none"
-                )
-            if self.is_shared:
-                text = (
-                    f"takes {task.cores} cores and {task.memory_bytes} bytes of "
-                    "memory; no node has both, so none"
-                )
-            if not self.is_workflow:
-                largest = max(node.disk_bytes or 0 for node in self.nodes)
-                text = (
-                    f"reads {wanted} bytes, but the largest disk holds {largest}; no "
-                    "node"
-                )
-            raise UnsolvableInstanceError(f"task {task.id!r} {text} can ever run it")
+        most_cores = max(node.cores for node in self.nodes)
+        needs = [f"{counted(task.cores, 'core')} (most of a node: {most_cores})"]
+        if task.memory_bytes:
+            most = _largest([node.memory_bytes for node in self.nodes])
+            needs.append(f"{task.memory_bytes} bytes of memory ({most})")
+        if not self.is_shared:
+            most = _largest([node.disk_bytes for node in self.nodes])
+            needs.append(f"{wanted} bytes of disk ({most})")
+        return f"takes {', '.join(needs)}; no node has all of it, so none"
 
     def require_products_on_nodes(self, what: str) -> None:
         """Raise NotApplicableError if all files are on shared storage.
@@ -538,8 +537,15 @@ class ReplicationProblem(base.Problem, base.Lean):
         if self.is_workflow:
             raise NotApplicableError(
                 f"{what} takes batches, not workflows (outputs, cores, release times, "
-                "memory, overheads, shared products); auto and exact-workflow take both"
+                "memory, overheads, shared products); auto and link-aware take both"
             )
+
+
+def _largest(sizes: Sequence[int | None]) -> str:
+    """Return the largest of *sizes* as text; None is unlimited."""
+    if None in sizes:
+        return "unlimited"
+    return str(max(size for size in sizes if size is not None))
 
 
 def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> None:

@@ -270,14 +270,13 @@ def generate(
                 )
     from pydantic import ValidationError
 
+    from ioopt.formats.native import describe
+
     try:
         return kind.generate(preset, settings, seed)
     except ValidationError as error:
         # Each setting is valid, but together they make no valid instance.
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        said = f"{where} {first['input']!r}: {first['msg'].lower()}"
-        raise UsageError(f"{kind.kind}: {said}") from None
+        raise UsageError(f"{kind.kind}: {describe(error, None)}") from None
     except (OverflowError, MemoryError) as error:
         told = ", ".join(f"{key}={value}" for key, value in settings.items())
         raise UsageError(f"{kind.kind}: {told}: too large to make ({error})") from None

@@ -39,21 +39,39 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     crossing = "The remote link is not used"
     if link:
         crossing = f"The remote link is busy {percent(link / span)} of that time"
-    spent = f"cores compute {percent(busy / whole)}"
-    reason = "files, other tasks or disk space"
-    if problem.is_shared:
-        spent = f"cores compute, read and write {percent(busy / whole)}"
-        reason = "other tasks or memory"
+    work, reason = _work_and_waits(problem)
+    spent = f"cores {work} {percent(busy / whole)}"
     times = (
         f"{crossing}; {spent}, wait for {reason} {percent(waits / whole)}, and are "
         f"idle at the end {percent(after / whole)}."
     )
-    return [times, _again(problem, transfers)]
+    found = result.metrics.get("cached_bytes") if problem.is_shared else None
+    return [times, _again(problem, transfers, found)]
 
 
-def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
+def _work_and_waits(problem: ReplicationProblem) -> tuple[str, str]:
+    """Return the words for what busy cores do, and for what idle ones wait for."""
+    if problem.is_shared:
+        return "compute, read and write", "other tasks or memory"
+    if _memory_limits(problem):
+        return "compute", "files, other tasks, memory or disk space"
+    return "compute", "files, other tasks or disk space"
+
+
+def _memory_limits(problem: ReplicationProblem) -> bool:
+    """Return whether tasks need memory and a node has a limit of it."""
+    limited = any(node.memory_bytes is not None for node in problem.nodes)
+    return limited and any(task.memory_bytes for task in problem.tasks)
+
+
+def _again(
+    problem: ReplicationProblem, transfers: list[Json], found: int | None
+) -> str:
     """Return the sentence on the bytes that were fetched, fetched again, copied and
     saved.
+
+    On shared storage nothing is copied, and *found* are the bytes of inputs that were
+    found in caches; otherwise it is None.
     """
     sizes = {file.id: file.bytes for file in problem.files}
     seen: set[str] = set()
@@ -81,7 +99,10 @@ def _again(problem: ReplicationProblem, transfers: list[Json]) -> str:
         )
     elif fetched:
         text += ", no file twice"
-    text += f"; {_bytes('replica_bytes', copied)} is copied between nodes"
+    if found is None:
+        text += f"; {_bytes('replica_bytes', copied)} is copied between nodes"
+    else:
+        text += f"; {_bytes('cached_bytes', found)} is found in caches"
     if saved:
         text += f" and {_bytes('saved_bytes', saved)} saved"
     return f"{text}."
@@ -105,6 +126,7 @@ KNOBS = {
     "the remote link": scaled("network", "remote_bytes_per_second"),
     "the nodes' network": scaled("network", "replica_bytes_per_second"),
     "disk": scaled("nodes", "disk_bytes"),
+    "the disks' rate": scaled("nodes", "disk_bytes_per_second"),
     "memory": scaled("nodes", "memory_bytes"),
     "computing speed": _speeds,
     "the storage nodes' speed": scaled("storages", "bytes_per_second"),

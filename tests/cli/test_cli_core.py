@@ -290,7 +290,7 @@ BAD = [
                     "--set",
                     "processors=" + "9" * 20,
                 ),
-                "processors 99999999999999999999: input should be less",
+                "processors: must be 1e+18 or less, not 99999999999999999999",
             ),
             (("import", "wfformat", "nowhere.json"), "nowhere.json"),
             (("import", "wfformat", "broken.json"), "broken.json: line 1"),

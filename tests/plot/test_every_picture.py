@@ -15,7 +15,7 @@ from ioopt.options import Deadline
 from ioopt.pictures import draw_result
 from ioopt.plot import palette
 from ioopt.plot.curves import plot_sweep
-from ioopt.plot.gantt import plot_timeline
+from ioopt.plot.gantt import _Rows, plot_replication, plot_timeline
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
 from ioopt.registry import KINDS
 from ioopt.timeline import Interval, Timeline
@@ -175,6 +175,35 @@ def test_a_gantt_chart_of_many_intervals_is_a_bitmap():
     wide = plot_timeline(rows, title="x")
     assert wide.get_title() == "x, the first 60 of 1000 nodes"
     assert len(wide.get_yticks()) == 60
+
+
+def test_transfers_of_a_node_that_overlap_get_lanes_of_their_own():
+    """Two reads, two saves and one core: five lanes; what follows takes the first."""
+    intervals = [
+        Interval(0, 4, "n0", "remote", "a"),
+        Interval(1, 3, "n0", "remote", "b"),
+        Interval(3, 5, "n0", "copy", "c"),
+        Interval(0, 4, "n0", "save", "d"),
+        Interval(2, 4, "n0", "save", "e"),
+        Interval(0, 5, "n0", "compute", "t", info={"core": 0, "last_core": 0}),
+    ]
+    place = _Rows({"n0": 0}, intervals)
+    tops = [place(item)[0] for item in intervals]
+    each = 0.76 / 5
+    expected = [-0.38, -0.38 + each, -0.38 + each, -0.38 + 2 * each, -0.38 + 3 * each]
+    assert tops == pytest.approx([*expected, -0.38 + 4 * each])
+    crowd = [Interval(0, 1, "n0", "remote", f"f{k}") for k in range(20)]
+    lows = {place(item)[0] for place in [_Rows({"n0": 0}, crowd)] for item in crowd}
+    assert len(lows) == 8 and max(lows) < 0.38
+
+
+def test_the_legend_of_shared_storage_names_whole_tasks():
+    batch = ioopt.Batch(remote=10, replica=10, products="shared")
+    batch.add_node()
+    batch.add_task(1, inputs=[batch.add_file(20)], outputs=[batch.add_file(10)])
+    axes = plot_replication(ioopt.solve(batch, "fifo"))
+    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "task: reads, computes, writes" in words and "compute" not in words
 
 
 def test_no_error_bar_of_a_time_goes_below_zero():

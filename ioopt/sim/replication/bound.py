@@ -196,7 +196,11 @@ def require_bindable(problem: ReplicationProblem) -> None:
     """Raise NotApplicableError if no plan of *problem* can be bound: its files are on
     shared storage, or its tasks use the disks of their nodes.
     """
-    problem.require_products_on_nodes("a bound plan")
+    if problem.is_shared:
+        raise NotApplicableError(
+            "a bound plan does not know products on shared storage; leave "
+            "moves=schedule out"
+        )
     if problem.task_disk:
         raise NotApplicableError(
             "a bound plan does not know task_disk, the use of disks by tasks that "

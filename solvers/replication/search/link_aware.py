@@ -104,6 +104,9 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
     for run in runs:
         run.finish()
     search = _best_of(runs)
+    # The choice among the finalists may be a plan that was not reported.
+    runs[0].best = search.best
+    runs[0].tell()
     return Outcome(
         search.best_plan(),
         search.bound,

@@ -175,6 +175,25 @@ def test_statements_that_contradict_each_other(
     assert rules(solved("cycle3", "ip", notes=[]) | change) == expected
 
 
+@pytest.mark.parametrize(
+    ("robust", "shares", "expected"),
+    [
+        (True, [0.9, 1.0], []),  # the first plan holds worse under noise
+        (True, [0.9, 0.95], ["trace"]),
+        (False, [0.9, 1.0], ["trace", "trace"]),
+        (False, [1.1, 1.0], []),
+    ],
+)
+def test_a_robust_search_may_leave_a_plan_of_a_better_objective(
+    robust: bool, shares: list[float], expected: list[str]
+) -> None:
+    settings = {"evaluations": 300, "robust": robust}
+    result = ioopt.solve("cycle3", "link-aware", settings=settings)
+    assert result.value is not None
+    trace = [[0.0, share * result.value] for share in shares]
+    assert rules(result.to_dict() | {"trace": trace}) == expected
+
+
 OPTIONS: list[dict[str, Any]] = [
     {"threads": 0},
     {"threads": True},

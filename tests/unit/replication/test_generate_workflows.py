@@ -9,7 +9,9 @@ import pytest
 from conftest import ROOT, first
 
 import ioopt
+from ioopt import registry
 from ioopt.cli.main import main
+from ioopt.errors import UsageError
 from ioopt.generate.replication.generate import generate
 from ioopt.units import quantity, time_unit
 
@@ -154,3 +156,18 @@ def test_files_lie_on_shared_storage_if_asked_for(preset: str) -> None:
     assert problem.is_shared and problem.cache == "read"
     assert not any(file.keep for file in problem.files)
     problem.require_room()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"cache": "read"}, 'set "products": "shared"'),
+        ({"memory": "1e300"}, r"memory_bytes: must be 1e\+18 or less"),
+    ],
+)
+def test_settings_that_contradict_each_other_get_one_short_line(
+    settings: dict[str, str], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words) as told:
+        registry.generate(registry.KINDS["replication"], "chains", settings, 1)
+    assert len(str(told.value)) < 200

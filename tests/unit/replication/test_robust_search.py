@@ -471,6 +471,24 @@ def test_an_interrupted_search_has_the_plan_of_the_least_mean() -> None:
     assert [objective for _, objective in told.trace] == [12.0, 12.2]
 
 
+def test_the_trace_of_a_robust_search_ends_with_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The choice at the end takes a plan of a worse makespan: *finish* here takes the
+    worst finalist.
+    """
+
+    def take_the_worst(run: LinkAwareRun) -> None:
+        run.best = max(run._finalists, key=lambda found: found.score)
+
+    monkeypatch.setattr(LinkAwareRun, "finish", take_the_worst)
+    problem = small()
+    result = ioopt.solve(problem, "link-aware", settings={"evaluations": 700})
+    scores = [objective for _, objective in result.trace]
+    assert min(scores) < scores[-1] == pytest.approx(result.objective)
+    assert ioopt.check(problem, result) == []
+
+
 def test_an_interrupted_search_has_an_optimal_plan_of_a_larger_mean() -> None:
     run = run_of(tied(), bound=12.0)
     for found in (Best(12.5, rank=12.6), Best(12.0, rank=13.0)):

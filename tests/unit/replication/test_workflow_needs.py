@@ -9,6 +9,7 @@ import ioopt
 from ioopt.building import Batch
 from ioopt.checks.replication.check import check
 from ioopt.errors import IooptError, NotApplicableError, SimulationError
+from ioopt.explaining import explain
 from ioopt.models.replication.workflow_bound import TransferBound, WorkflowBound
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sim.replication.bind import bind
@@ -144,7 +145,8 @@ def test_solvers_of_batches_refuse_what_they_do_not_know(solver: str) -> None:
 
 def test_a_task_without_enough_memory_is_named() -> None:
     problem = problem_of([task("a", memory_bytes=11)])
-    with pytest.raises(IooptError, match="'a' takes 1 cores and 11 bytes of memory"):
+    text = r"'a' takes 1 core \(most of a node: 2\), 11 bytes of memory \(10\), 0 bytes"
+    with pytest.raises(IooptError, match=text):
         problem.require_room()
     wide = [*NODES, {"id": "n1", "memory_bytes": 12}]
     problem = problem_of([task("a", memory_bytes=11)], wide)
@@ -239,6 +241,26 @@ def test_the_checker_finds_each_broken_rule() -> None:
     rows = [task("a", inputs=["f"])]
     disk = problem_of(rows, nodes, {"f": 50}, task_disk=True)
     assert broken(disk, stretch("a", -2), n0=["a"]) == ["rate"]
+
+
+def test_an_explanation_names_memory_and_the_rate_of_disks() -> None:
+    """a and b take turns, since only one has the memory: 10 bytes at 10 bytes/s
+    each.
+    """
+    batch = Batch(remote=100, replica=100, task_disk=True)
+    batch.add_node(cores=2, memory=10, disk_rate=10)
+    for name in "ab":
+        batch.add_task(0.5, name, outputs=[batch.add_file(10)], memory=6)
+    problem = batch.build()
+    result = ioopt.solve(problem, "fifo")
+    assert result.value == pytest.approx(2.0)
+    found = explain(problem, result)
+    assert (
+        "wait for files, other tasks, memory or disk space 50.0 %" in found.sentences[1]
+    )
+    values = {knob.resource: knob.value for knob in found.knobs}
+    assert values["the disks' rate"] == pytest.approx(2 / 1.1)
+    assert values["memory"] == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(

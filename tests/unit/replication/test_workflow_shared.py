@@ -197,7 +197,9 @@ def test_a_task_need_not_fit_the_cache() -> None:
     problem.require_room()
     assert run(problem, ["a"])["makespan_seconds"] == 6
     narrow = problem_of(task("a", cores=2), sizes={})
-    with pytest.raises(IooptError, match="'a' takes 2 cores and 0 bytes of memory"):
+    with pytest.raises(
+        IooptError, match=r"'a' takes 2 cores \(most of a node: 1\); no"
+    ):
         narrow.require_room()
 
 
@@ -525,3 +527,4 @@ def test_an_explanation_counts_reads_and_writes_as_work() -> None:
     assert "cores compute, read and write" in times
     assert "wait for other tasks or memory" in times
     assert "10 MB from remote storage" in moved and "10 MB saved" in moved
+    assert "; 10 MB is found in caches and" in moved
