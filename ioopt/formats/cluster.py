@@ -10,7 +10,12 @@ from ioopt.errors import UsageError
 from ioopt.formats.report import imported
 from ioopt.formats.values import Number, Rate, figure
 from ioopt.problems.base import Json, Record
-from ioopt.problems.replication import LinkModel, ReplicationProblem
+from ioopt.problems.replication import (
+    CacheModel,
+    LinkModel,
+    Products,
+    ReplicationProblem,
+)
 from ioopt.units import counted, parse_bytes, quantity
 
 Memory = Annotated[
@@ -41,7 +46,9 @@ class Machine(Record):
     raised to the bytes that the largest task needs. If ``cores`` is missing, a node has
     as many cores as the task that takes the most. ``memory`` is that of a node.
     ``staging`` is the number of files that a node receives at once (None: as the
-    importer says, usually 1).
+    importer says, usually 1). ``products`` says where products are: on the disks of
+    nodes, or on shared storage, where ``disk`` is the size of a node's cache and
+    ``cache`` says what enters it.
     """
 
     nodes: Number | Annotated[tuple[Nodes, ...], Field(min_length=1)] = 4
@@ -49,6 +56,8 @@ class Machine(Record):
     disk: str = "unlimited"
     memory: Memory = None
     staging: Number | None = None
+    products: Products = "node"
+    cache: CacheModel | None = None
     remote_rate: Rate = 12.5e6
     replica_rate: Rate = 1e9
     link: LinkModel = "shared"
@@ -149,6 +158,7 @@ def built(
         node["staging"] = machine.staging or part.staging
     remarks += [remark for _, remark in disks.values() if remark]
     document = {
+        **_products(machine),
         **head,
         "network": {
             "remote_bytes_per_second": machine.remote_rate,
@@ -166,6 +176,21 @@ def built(
     cores = max(node["cores"] for node in nodes)
     synthetic = {"machine": _assumed(machine, cores, recorded), **part.invented}
     return imported(ReplicationProblem, document, said, name, synthetic)
+
+
+def _products(machine: Machine) -> Json:
+    """Return the keys of an instance that say where products are on *machine*.
+
+    Raises UsageError for a cache without shared storage.
+    """
+    if machine.products == "shared":
+        stated: Json = {"products": "shared"}
+        if machine.cache is not None:
+            stated["cache"] = machine.cache
+        return stated
+    if machine.cache is not None:
+        raise UsageError(f"cache={machine.cache} is for products=shared: state both")
+    return {}
 
 
 def _recorded_nodes(

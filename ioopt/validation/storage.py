@@ -112,6 +112,8 @@ def frame_of(
         raise UsageError(
             f"{record.name}: no hosts are recorded: say --machine nodes=N,cores=N"
         )
+    if {"products", "cache"} & machine.model_fields_set:
+        raise UsageError("--machine products, cache: --storage says where products are")
     cores = machine.cores or cores_of(record)
     part = Part(
         inputs={task: list(files) for task, files in record.inputs.items()},

@@ -478,3 +478,14 @@ def test_nodes_of_a_trace_receive_several_files_at_once(tmp_path: Path) -> None:
     told = traced(tmp_path, row, machine=Machine(staging=1))
     assert {node.staging for node in told.nodes} == {1}
     assert "staging" not in told.meta["synthetic"]
+
+
+def test_the_machine_of_an_import_may_have_shared_storage(tmp_path: Path) -> None:
+    row = "1 a/1 A COMPLETED 3s 1 1 1"
+    shared = traced(tmp_path, row, machine=Machine(products="shared", cache="read"))
+    assert (shared.products, shared.cache) == ("shared", "read")
+    usual = traced(tmp_path, row, machine=Machine(products="shared"))
+    assert (usual.products, usual.cache) == ("shared", None)
+    assert traced(tmp_path, row).products == "node"
+    with pytest.raises(UsageError, match="cache=read is for products=shared"):
+        traced(tmp_path, row, machine=Machine(cache="read"))

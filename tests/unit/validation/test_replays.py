@@ -125,6 +125,8 @@ def test_nodes_have_the_cores_that_tasks_held_at_once() -> None:
     assert cores_of(record) == 5
     assert frame_of(record, "nfs").nodes[0].cores == 5
     assert frame_of(record, "nfs", Machine(cores=8)).nodes[0].cores == 8
+    with pytest.raises(UsageError, match="--storage says where products are"):
+        frame_of(record, "nfs", Machine(products="shared"))
 
 
 def test_without_hosts_the_machine_must_be_said() -> None:
