@@ -36,7 +36,7 @@ from typing import Literal
 
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
-from ioopt.problems.replication import ReplicationProblem, Room
+from ioopt.problems.replication import Node, ReplicationProblem, Room
 from ioopt.solvers.replication.plans import Move, successors
 from ioopt.units import exact
 
@@ -59,13 +59,7 @@ class Ticks:
     def __init__(self, problem: ReplicationProblem) -> None:
         nodes = problem.nodes
         tasks = problem.tasks
-        far = problem.network.remote_bytes_per_second
-        near = problem.copy_bytes_per_second
-        if problem.is_shared:
-            # Every byte passes the interface and the shared link.
-            near = min(far, problem.network.replica_bytes_per_second)
-            far = near
-        rates = [exact(far), exact(near)]
+        rates = [exact(rate) for rate in _rates(problem)]
         speeds = {node.speed: exact(node.speed) for node in nodes}
         compute = [exact(task.compute_seconds) for task in tasks]
         release = [exact(task.release_seconds) for task in tasks]
@@ -82,9 +76,8 @@ class Ticks:
         pace = sum((1 / speeds[node.speed] for node in nodes), Fraction()) / len(nodes)
         before = [self._of(time) for time in overhead]
         if problem.is_shared:
-            sizes = [file.bytes for file in problem.files]
-            for k, files in enumerate(problem.outputs):
-                before[k] += sum([sizes[file] for file in files]) * self.copy
+            for k, written in enumerate(_written_bytes(problem)):
+                before[k] += written * self.copy
         self.mean = self._work(compute, pace, before)
         """Time of each task in ticks: its overhead, its writes to shared storage, and
         its computing at the mean of 1 / speed of all nodes.
@@ -114,6 +107,24 @@ class Ticks:
         """Return *seconds* in ticks, rounded to a whole number if needed."""
         whole, rest = divmod(seconds.numerator * self.second, seconds.denominator)
         return round(seconds * self.second) if rest else whole
+
+
+def _rates(problem: ReplicationProblem) -> tuple[float, float]:
+    """Return the rates of a transfer from remote storage and from another node, in
+    bytes per second.
+    """
+    far = problem.network.remote_bytes_per_second
+    if problem.is_shared:
+        # Every byte passes the interface and the shared link.
+        slower = min(far, problem.network.replica_bytes_per_second)
+        return slower, slower
+    return far, problem.copy_bytes_per_second
+
+
+def _written_bytes(problem: ReplicationProblem) -> list[int]:
+    """Return the bytes that each task writes."""
+    sizes = [file.bytes for file in problem.files]
+    return [sum([sizes[file] for file in files]) for files in problem.outputs]
 
 
 TASKS_A_LOOK = 50
@@ -370,22 +381,10 @@ class ListScheduler:
         """(task, node) in the order of commitment."""
         self.moves: list[Move] = []
         self.evictions = 0
-        counts = sorted(set(self.need))
-        self.cores: list[Gaps | Behind] = []
-        for node in problem.nodes:
-            if components.gaps:
-                self.cores.append(Gaps(node.cores, counts))
-            else:
-                self.cores.append(Behind(node.cores))
-        self.memory: list[MemoryInUse | MemoryAfter | None] = []
+        self._counts = sorted(set(self.need))
+        self.cores = [self._cores_of(node) for node in problem.nodes]
+        self.memory = [self._memory_of(node) for node in problem.nodes]
         """For each node, the use of its memory; None if that cannot matter."""
-        for node in problem.nodes:
-            if node.memory_bytes is None or not any(self.memory_need):
-                self.memory.append(None)
-            elif components.gaps:
-                self.memory.append(MemoryInUse(node.memory_bytes))
-            else:
-                self.memory.append(MemoryAfter(node.memory_bytes))
         self.holders: list[set[int]] = [set() for _ in self.sizes]
         for i, held in enumerate(problem.holds):
             for file in held:
@@ -395,6 +394,20 @@ class ListScheduler:
         self.unread = [len(tasks) for tasks in problem.readers]
         self.successors = successors(problem)
         self._waits = [len(tasks) for tasks in problem.predecessors]
+
+    def _cores_of(self, node: Node) -> Gaps | Behind:
+        """Return the use of the cores of *node*, with gaps or without."""
+        if self.components.gaps:
+            return Gaps(node.cores, self._counts)
+        return Behind(node.cores)
+
+    def _memory_of(self, node: Node) -> MemoryInUse | MemoryAfter | None:
+        """Return the use of the memory of *node*; None if that cannot matter."""
+        if node.memory_bytes is None or not any(self.memory_need):
+            return None
+        if self.components.gaps:
+            return MemoryInUse(node.memory_bytes)
+        return MemoryAfter(node.memory_bytes)
 
     def run(self, deadline: Deadline | None = None) -> "ListScheduler":
         """Commit every task to a node; raise OutOfTime if the deadline passes first."""
