@@ -375,6 +375,7 @@ def test_jobs_start_and_end_as_simulated(rows, options, apart):
     assert differing(*both(rows, False, "fill", apart, **options)) == {}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(JOBS, st.sampled_from(["wfp", "fcfs"]), st.booleans())
 def test_transfers_first_come_first_served_end_as_simulated(rows, queue, apart):

@@ -159,6 +159,7 @@ def test_a_gang_state_of_version_1_is_refused():
         GangScheduler.restore({**state, "version": 1})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OBJECTS)
 @settings(max_examples=40, deadline=None)
 @given(kind=st.integers(0, 3), before=CALLS, after=CALLS)

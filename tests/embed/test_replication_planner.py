@@ -133,6 +133,7 @@ def test_the_guard_passes_good_answers_through():
     assert Guard().run(lambda: 3, lambda: 0, lambda v: "odd", None)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_guard_keeps_one_thread_which_ends_with_it():
     guard, seen = Guard(), set()
     for _ in range(5):

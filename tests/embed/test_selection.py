@@ -114,6 +114,7 @@ def test_a_failing_solver_leaves_the_greedy_selection(monkeypatch):
     assert found.chosen == (0,) and "broken" in found.notes[0] and found.loss > 0
 
 
+@pytest.mark.slow
 def test_many_equal_jobs_are_one_class_and_many_different_ones_are_greedy():
     equal = select([ReadyJob(cores=2, resources=(2,))] * 100_000, [64])
     assert len(equal.chosen) == 32 and equal.loss == 0

@@ -467,6 +467,7 @@ def answered(path):
         return json.loads(client.makefile("rb").readline() or "{}").get("ok", False)
 
 
+@pytest.mark.slow
 def test_at_the_limit_of_descriptors_it_refuses_and_goes_on(tmp_path):
     """20 descriptors: 3 standard ones, the service's own, and two a connection."""
     path = str(tmp_path / "s")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import pytest
 from conftest import ROOT
 
 SCRIPT = ROOT / "docs" / "samples" / "io_turn.py"
@@ -27,6 +28,7 @@ def outstanding(folder) -> set[str]:
     return {row["id"] for row in json.loads(text)["requests"]} if text else set()
 
 
+@pytest.mark.slow
 def test_the_second_process_waits_until_the_first_is_done(tmp_path):
     (tmp_path / "machine.json").write_text(json.dumps(MACHINE))
     first = start("acquire", tmp_path, "17", 2, 8e9)

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from conftest import ENGINES, needs_kernels
+from conftest import ENGINES, first, needs_kernels
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,7 +42,7 @@ def times(result: ioopt.Result) -> list[float]:
     return [-1.0 if value is None else float(value) for value in found]
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", first(6, POLICIES))
 @pytest.mark.parametrize("engine", ENGINES)
 def test_engines_agree(name: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """In an open loop, which the slow reference does not know."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import first
 
 import ioopt
 from tests.batch_io_traces import POLICIES, by_hand, random_trace
@@ -20,7 +21,7 @@ TOGETHER = [("python", "exact"), pytest.param(("compiled",), marks=needs_kernels
 """Engines that one run of the reference is compared with."""
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", first(6, POLICIES))
 @pytest.mark.parametrize("engines", TOGETHER, ids="-".join)
 def test_engines_equal_the_reference(name: str, engines: tuple[str, ...]) -> None:
     for seed in range(100, 120):

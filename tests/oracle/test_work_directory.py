@@ -121,6 +121,7 @@ def test_the_least_peak_is_that_of_the_best_order(seeds):
         assert result.metrics["makespan_seconds"] >= float(least) - 1e-9
 
 
+@pytest.mark.slow
 def test_exact_equals_brute_force():
     """Makespans under the quota, least peaks over all orders, and their ties."""
     proven = 0

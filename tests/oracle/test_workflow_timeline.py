@@ -12,13 +12,13 @@ from workflow_timeline import CASES, disagreement, noisy_disagreement
 @pytest.mark.parametrize(
     ("kind", "engine", "last"),
     [
-        pytest.param("workflow", "compiled", 120, marks=needs_kernels),
-        ("options", "python", 120),
-        ("needs", "python", 60),
-        pytest.param("needs", "compiled", 80, marks=needs_kernels),
-        ("shared", "python", 80),
-        pytest.param("shared", "compiled", 120, marks=needs_kernels),
-        pytest.param("batch", "compiled", 200, marks=needs_kernels),
+        pytest.param("workflow", "compiled", 60, marks=needs_kernels),
+        ("options", "python", 60),
+        ("needs", "python", 40),
+        pytest.param("needs", "compiled", 40, marks=needs_kernels),
+        ("shared", "python", 40),
+        pytest.param("shared", "compiled", 60, marks=needs_kernels),
+        pytest.param("batch", "compiled", 100, marks=needs_kernels),
         *(
             pytest.param(kind, engine, 500, marks=pytest.mark.slow)
             for kind in CASES

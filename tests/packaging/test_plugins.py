@@ -174,6 +174,7 @@ def test_entry_points_are_solvers_and_importers(plugins):
     assert plugins("import", "tide").stdout == "imported\n"
 
 
+@pytest.mark.slow
 def test_a_broken_plugin_breaks_nothing_and_is_named(plugins):
     assert plugins("--help").returncode == 0
     assert "wreck" in plugins("import", "--help").stdout

@@ -165,6 +165,7 @@ def test_a_result_draws_writes_and_shows_itself(tmp_path):
     assert list(slots["job"]) == ["io0", "io1", "c0", "c1"]
 
 
+@pytest.mark.slow
 def test_charts_under_one_another_share_scale_and_legend(tmp_path):
     """Two writers: fair shares end at 4 s, one at a time at 2 s and 4 s;
     alone on the machine 2 s.

@@ -86,6 +86,7 @@ def data_of(problem: FlexibleGangProblem, k: int, d: int) -> PatternData:
     return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", first(1, CASES))
 def test_every_pattern_equals_exhaustive_search(problem: FlexibleGangProblem) -> None:
     solved = 0

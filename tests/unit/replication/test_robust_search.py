@@ -646,7 +646,7 @@ def test_annealing_under_noise_accepts_no_plan_above_the_largest_exact_score(
     exact = annealing.line.now
     most = 1.02 * exact
     found = set()
-    for stretch in range(12):
+    for stretch in range(8):
         annealing.line.most_exact = most
         annealing.redraw(3, 6001 + 3 * stretch)
         annealing.run(5, exact, exact, 0.0)
