@@ -14,8 +14,8 @@ from workflow_timeline import CASES, disagreement, noisy_disagreement
     [
         pytest.param("workflow", "compiled", 60, marks=needs_kernels),
         ("options", "python", 60),
-        ("needs", "python", 40),
-        pytest.param("needs", "compiled", 40, marks=needs_kernels),
+        ("needs", "python", 60),
+        pytest.param("needs", "compiled", 80, marks=needs_kernels),
         ("shared", "python", 40),
         pytest.param("shared", "compiled", 60, marks=needs_kernels),
         pytest.param("batch", "compiled", 100, marks=needs_kernels),
