@@ -429,6 +429,7 @@ def test_a_client_library_is_answered(server):
             )
 
 
+@pytest.mark.slow
 def test_the_solver_of_a_client_that_left_is_ended():
     """The next one is asked though the first has no deadline; the
     sessions are still there.

@@ -397,6 +397,7 @@ def long_decision() -> bytes:
     return json.dumps(message | {"deadline": None}).encode() + b"\n"
 
 
+@pytest.mark.slow
 def test_the_solver_of_a_client_that_left_is_stopped(tmp_path):
     with listening(tmp_path) as server:
         with connect(server.endpoint) as client:

@@ -82,6 +82,7 @@ def _burst(left: list[int], nodes: list[int]) -> dict[str, Any]:
     return by_hand(jobs, {"nodes": 64, "storage_bytes_per_second": 8})
 
 
+@pytest.mark.slow
 def test_no_policy_beats_the_best_order() -> None:
     rng = random.Random(11)
     for _ in range(4):

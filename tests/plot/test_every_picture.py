@@ -101,7 +101,7 @@ DRAWN = [
 ]
 
 
-@pytest.mark.parametrize(("name", "solver", "picture"), DRAWN)
+@pytest.mark.parametrize(("name", "solver", "picture"), first(9, DRAWN))
 def test_every_picture_of_a_result(results, name, solver, picture):
     axes = draw_result(results[name, solver], picture)
     title = axes.get_title() + (axes.figure.get_suptitle() or "")

@@ -121,6 +121,7 @@ def test_seconds_of_one_order_by_hand(
     assert ordered(order, nodes)[1].seconds == pytest.approx(seconds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", first(1, [True, False]))
 def test_moves_of_an_order_leave_nothing_behind(held: bool) -> None:
     """After many moves an order counts as it does on fresh disks, and a limit

@@ -751,6 +751,7 @@ def test_a_run_that_meets_the_bound_goes_on_under_noise(
     assert ahead._most_exact(ahead.best) == 12.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["image-85", "in-tree"])
 def test_replays_of_annealing_under_noise_count_as_evaluations(
     preset: str, monkeypatch: pytest.MonkeyPatch
