@@ -833,7 +833,9 @@ def trace_back_in_time(result: Json, rng: random.Random) -> bool:
 
 @way
 def trace_that_grows_worse(result: Json, rng: random.Random) -> bool:
-    if len(result["trace"]) < 2:
+    # A robust search may go on to a plan of a worse objective that holds better.
+    robust = result["options"]["settings"].get("robust") is True
+    if robust or len(result["trace"]) < 2:
         return False
     values = [row[1] for row in result["trace"]]
     for row, value in zip(result["trace"], reversed(values), strict=True):
