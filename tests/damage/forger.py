@@ -834,7 +834,8 @@ def trace_back_in_time(result: Json, rng: random.Random) -> bool:
 @way
 def trace_that_grows_worse(result: Json, rng: random.Random) -> bool:
     # A robust search may go on to a plan of a worse objective that holds better.
-    robust = result["options"]["settings"].get("robust") is True
+    options = result.get("options") or {}
+    robust = (options.get("settings") or {}).get("robust") is True
     if robust or len(result["trace"]) < 2:
         return False
     values = [row[1] for row in result["trace"]]
