@@ -20,8 +20,8 @@ _NUMBER = re.compile(r"_(ID)?\d+$")
 """The number at the end of the name of a task in WfFormat."""
 PASSES = 4
 """Largest number of times that all exchanges of two rows are tried."""
-
 TOO_EARLY = 10
+"""Weight of the seconds by which a row was submitted before it could be."""
 
 
 class Row(Protocol):

@@ -419,7 +419,8 @@ class LinkAwareRun:
     ) -> None:
         """Call *restart* with 0, 1 and so on until the present stage ends.
 
-        *size* returns the number of replays of a restart.
+        In the last stage, a restart without a replay ends a run that only its time
+        limits. *size* returns the number of replays of a restart.
         """
         budget = self.budget
         for turn in range(self.params.most_restarts):
@@ -429,6 +430,8 @@ class LinkAwareRun:
             budget.begin(size(turn))
             restart(turn)
             if budget.evaluations == before:
+                if not self._exact and budget.effort == inf:
+                    budget.give_up()
                 return
 
     def _steady_size(self, turn: int) -> int:
@@ -439,31 +442,33 @@ class LinkAwareRun:
         """Anneal from the best plan, by the mean score over a few noisy replays.
 
         The draws of weights change at every judgement. No plan is accepted whose exact
-        score is far above the least one. Nothing is done if the best plan has more than
-        queues and rounds, or if hardly a replay is left.
+        score is far above the least one. Of a planner's plan with copy entries or
+        dispatches, the queues are annealed. Nothing is done if they cannot run, or if
+        hardly a replay is left.
         """
         best = self.best
         start = self._least if turn % 2 and self._least.score < best.score else best
-        queues_only = start.plan is None or is_queues(self.problem, start.plan)
         too_late = self.budget.unused() < 2 * self.params.all_draws
-        if start.score == inf or not queues_only or too_late:
+        if start.score == inf or too_late:
+            return
+        annealing = from_plan(self.engine, start.queues, start.rounds)
+        score = annealing.line.now
+        if score == inf:
             return
         self._elite = best
-        annealing = from_plan(self.engine, start.queues, start.rounds)
-        annealing.line.most_exact = self._most_exact(start)
+        annealing.line.most_exact = max(self._most_exact(), score)
         self._redraw(annealing)
         hot = self._heat(start.score, self.params.steady_hot)
         cold = self.params.steady_cold * hot
         self._cool(annealing, 1.0, hot, cold, "annealing under noise")
 
-    def _most_exact(self, start: Best) -> float:
-        """Return the largest exact score, in seconds, of plans annealed under noise
-        from *start*.
+    def _most_exact(self) -> float:
+        """Return the exact score, in seconds, above which annealing under noise accepts
+        no plan, unless it starts from one.
         """
         if self.best.score <= self.proof:
             return self.proof
-        most = min(self._of_planners, self.params.dearer * self._least.score)
-        return max(most, start.score)
+        return min(self._of_planners, self.params.dearer * self._least.score)
 
     def _redraw(self, annealing: Annealing) -> None:
         """Score the plans of *annealing* by noisy replays that it has not used."""
@@ -655,8 +660,9 @@ class LinkAwareRun:
         return self.params.judged_every
 
     def _moves(self, until: float, annealing: Annealing) -> int:
-        """Return the number of replays until share *until* of the restart is finished,
-        without the noisy ones.
+        """Return the number of moves until share *until* of the restart is finished.
+
+        The replays of judgements are taken off.
         """
         left = max(1, round((until - self.budget.progress()) * self.budget.size))
         if not self._judged(annealing):

@@ -738,17 +738,37 @@ def test_a_run_that_meets_the_bound_goes_on_under_noise(
     run = run_of(tied(), 1000, bound=12.0)
     run.offer(Best(12.0, rank=12.5, queues=[[0, 2], [1]]))
     assert stages_of(run, monkeypatch, 400)[0] == ("steady", 0)
-    assert run._most_exact(run.best) == run.proof
+    assert run._most_exact() == run.proof
     assert run._judged_every() == PARAMS.judged_proven
     ahead = run_of(tied(), 1000, bound=11.0)
     ahead.offer(Best(12.0, rank=12.5, queues=[[0, 2], [1]]))
     assert stages_of(ahead, monkeypatch, 400)[0] == ("exact", 0)
-    assert ahead._most_exact(ahead.best) == pytest.approx(12.0 * PARAMS.dearer)
+    assert ahead._most_exact() == pytest.approx(12.0 * PARAMS.dearer)
     assert ahead._judged_every() == PARAMS.judged_every
     ahead._of_planners = 12.1
-    assert ahead._most_exact(ahead.best) == 12.1
-    ahead._of_planners = 11.5
-    assert ahead._most_exact(ahead.best) == 12.0
+    assert ahead._most_exact() == 12.1
+
+
+def test_annealing_under_noise_starts_from_the_queues_of_a_dispatched_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise the second half of a run whose best plan is a dispatcher's was left."""
+
+    def first(view: DispatchView) -> Pair | None:
+        nodes = [i for i in view.open_nodes() if view.takes(view.ready[0], i)]
+        return (view.ready[0], nodes[0]) if nodes else None
+
+    problem = tied()
+    plan, _ = dispatch(problem, first)
+    run = run_of(problem, 8000, bound=1.0)
+    run.offer(Best(12.0, rank=12.0, queues=run.queues_of(plan), plan=plan))
+    started: list[float] = []
+    monkeypatch.setattr(
+        run, "_cool", lambda annealing, *_: started.append(annealing.line.most_exact)
+    )
+    run.budget.begin(1000)
+    run.steady(0)
+    assert started == [pytest.approx(12.0 * PARAMS.dearer)]
 
 
 @pytest.mark.slow
