@@ -14,13 +14,18 @@ from ioopt.advice.knobs import IDEAL
 from ioopt.advice.replays import BIN_SECONDS
 from ioopt.advice.spread import LEVEL, WORTH, Figure
 from ioopt.advice.verdict import (
-    answer,
+    cost_line,
     effect,
+    fraction_line,
     fraction_text,
+    load_line,
     percent,
     place,
     policy_line,
     rate_text,
+    sentence,
+    storage_line,
+    wrapped_answer,
 )
 from ioopt.advice.workload import HEAVY, LARGE, SHIFT_SECONDS, TOP_SHARE
 from ioopt.plot.bandwidth import plot_traffic
@@ -77,10 +82,12 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
     """Yield the parts of the page from top to bottom. *command* is the command that
     produced the advice.
     """
-    paste = [line for line in answer(advice) if line.startswith("  ")]
-    words = [line for line in answer(advice) if not line.startswith("  ")]
-    yield Part("The verdict", words[:1], lines=[line.strip() for line in paste])
-    yield Part("What decides it", [*words[1:], _intervals(advice)])
+    pasted = () if advice.pasted is None else advice.pasted.lines
+    yield Part("The verdict", [sentence(advice)], lines=pasted)
+    yield Part("What decides it", [fraction_line(advice), storage_line(advice)])
+    yield Part("What congestion costs", [cost_line(advice), policy_line(advice)])
+    yield Part("The log", [load_line(advice)])
+    yield Part("Intervals", [_intervals(advice)])
     yield _by_fraction(advice)
     yield _by_storage(advice)
     yield _settings(advice)
@@ -153,7 +160,6 @@ def _by_fraction(advice: Advice) -> Part:
         words.append(UNTRUSTED)
     if advice.fraction.value is None:
         words.append(OWN_FRACTION)
-    words.append(policy_line(advice))
     points = advice.fraction.points
     return Part(
         "By I/O fraction",
@@ -249,16 +255,20 @@ def _busiest_week(advice: Advice) -> Part:
 
 
 def as_text(advice: Advice, found: Sequence[Part], width: int) -> str:
-    """Return the page for a terminal: first the answer, with each item on a line of its
-    own, then the parts *found* with the details.
+    """Return the page for a terminal: first the answer, then the parts *found* with the
+    details, each under its heading.
     """
-    lines = [*answer(advice), "", *textwrap.wrap(_intervals(advice), width), ""]
+    lines = [*wrapped_answer(advice, width), ""]
     for part in found[ANSWER_PARTS:]:
         lines += [part.heading, "-" * len(part.heading)]
         for words in part.words:
             indent = "  " if words.startswith("- ") else ""
             lines += textwrap.wrap(
-                words, width, subsequent_indent=indent, break_long_words=False
+                words,
+                width,
+                subsequent_indent=indent,
+                break_long_words=False,
+                break_on_hyphens=False,
             )
         if part.rows:
             lines += ["", render(part.headers, part.rows).rstrip()]

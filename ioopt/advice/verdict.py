@@ -4,6 +4,7 @@ on which it depends.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 
 from ioopt.advice.answer import TRUSTED_SCALE, Advice, Axis, Kind
@@ -12,6 +13,8 @@ from ioopt.units import quantity
 
 LEVEL_WORDS = f"{100 * LEVEL:g} %: "
 WORTH_WORDS = f"{100 * WORTH:g} %"
+PASTE = "  "
+"""The characters in front of each line to paste."""
 
 
 def percent(figure: Figure, of: str = "", level: str = LEVEL_WORDS) -> str:
@@ -112,25 +115,50 @@ def _looked_at(axis: Axis, text: Callable[[float], str]) -> str:
 
 def fraction_line(advice: Advice) -> str:
     """Return the line about the I/O fraction: its value, the source of the value, and
-    from which value on a change pays.
+    from which value on a change pays, unless the verdict says this already.
     """
     axis = advice.fraction
-    pays = _pays(axis, fraction_text, falling=False)
+    unknown = axis.value is None
+    text = "I/O fraction: "
     if axis.value is None:
-        return f"I/O fraction: not given; {pays}. Measure yours: --io-fraction F."
-    return f"I/O fraction: {fraction_text(axis.value)} ({axis.source}); {pays}."
+        text += "not given"
+    else:
+        text += f"{fraction_text(axis.value)} ({axis.source})"
+    if not _told(advice, axis, unknown):
+        text += f"; {_pays(axis, fraction_text, falling=False)}"
+    return f"{text}. Measure yours: --io-fraction F." if unknown else f"{text}."
 
 
 def storage_line(advice: Advice) -> str:
     """Return the line about the storage rate: its value, the source of the value, and
-    below which value a change pays.
+    below which value a change pays, unless the verdict says this already.
     """
     axis = advice.storage
-    pays = _pays(axis, rate_text, falling=True)
-    text = f"Storage rate: {rate_text(axis.shown)} ({axis.source}); {pays}"
-    if axis.source == "given":
-        return f"{text}."
-    return f"{text}. State yours: --machine storage_rate=RATE."
+    unknown = axis.source != "given"
+    text = f"Storage rate: {rate_text(axis.shown)} ({axis.source})"
+    if not _told(advice, axis, unknown):
+        text += f"; {_pays(axis, rate_text, falling=True)}"
+    return (
+        f"{text}. State yours: --machine storage_rate=RATE." if unknown else f"{text}."
+    )
+
+
+def _deciding(advice: Advice) -> Axis:
+    """Return the figure of which a verdict that depends on one says where a change
+    pays.
+    """
+    if advice.fraction.value is None and advice.fraction.pays_from.value is not None:
+        return advice.fraction
+    return advice.storage
+
+
+def _told(advice: Advice, axis: Axis, unknown: bool) -> bool:
+    """Return whether the verdict itself says where on *axis* a change pays; *unknown*
+    says that the figure is not known.
+    """
+    if advice.verdict == Kind.DEPENDS:
+        return axis is _deciding(advice)
+    return advice.verdict == Kind.NOTHING and unknown
 
 
 def policy_line(advice: Advice) -> str:
@@ -184,9 +212,10 @@ def sentence(advice: Advice) -> str:
                 "logs (--darshan)"
             )
         return f"Inconclusive: the best setting, {best.name}, {told}; {why}."
-    pays = _pays(advice.storage, rate_text, falling=True)
-    if advice.fraction.value is None and advice.fraction.pays_from.value is not None:
+    if _deciding(advice) is advice.fraction:
         pays = _pays(advice.fraction, fraction_text, falling=False)
+    else:
+        pays = _pays(advice.storage, rate_text, falling=True)
     unknown = " and ".join(_unknown(advice))
     return f"It depends on {unknown}: {pays}. The best setting, {best.name}, {told}."
 
@@ -216,25 +245,48 @@ def _nowhere(advice: Advice) -> str:
 
 
 def answer(advice: Advice) -> list[str]:
-    """Return the answer as lines: the verdict with the lines to paste, the two figures
-    on which it depends, the largest possible saving, and the load of the machine.
+    """Return the answer as lines: the verdict with the lines to paste, and the two
+    figures on which it depends.
     """
-    lines = [sentence(advice)]
-    if advice.pasted is not None:
-        lines += [f"  {line}" for line in advice.pasted.lines]
-    lines += [fraction_line(advice), storage_line(advice)]
+    pasted = () if advice.pasted is None else advice.pasted.lines
+    return [
+        sentence(advice),
+        *(PASTE + line for line in pasted),
+        fraction_line(advice),
+        storage_line(advice),
+    ]
+
+
+def wrapped_answer(advice: Advice, width: int) -> list[str]:
+    """Return the answer in lines of at most *width* characters; the lines to paste stay
+    whole.
+    """
+    lines = []
+    for line in answer(advice):
+        if line.startswith(PASTE):
+            lines.append(line)
+        else:
+            lines += textwrap.wrap(line, width, break_on_hyphens=False)
+    return lines
+
+
+def cost_line(advice: Advice) -> str:
+    """Return the line about the largest possible saving."""
     ideal = percent(advice.policy_saves, "run time")
-    lines.append(
+    return (
         f"Congestion costs {percent(advice.cost, 'run time')} {place(advice)}; a file "
         f"system that stops and resumes transfers, as {advice.policy} needs, would "
         f"save {ideal}."
     )
+
+
+def load_line(advice: Advice) -> str:
+    """Return the line about the log and the load of the machine."""
     above = advice.node_hours_above_machine
     hours = advice.node_utilisation * advice.nodes * advice.span_seconds / 3600
-    lines.append(
+    return (
         f"{advice.jobs} jobs in {quantity('span_seconds', advice.span_seconds)} on "
         f"{advice.nodes} nodes use {100 * advice.node_utilisation:.0f} % of the nodes; "
         f"each starts when the log says, so waits are not predicted, and {above:.0f} "
         f"of {hours:.0f} node-hours are above the machine."
     )
-    return lines

@@ -131,7 +131,7 @@ def advise(
     """
     from ioopt.advice import page, study
     from ioopt.advice.samples import sample_or_path
-    from ioopt.advice.verdict import answer
+    from ioopt.advice.verdict import answer, wrapped_answer
     from ioopt.advice.workload import Question
 
     html = output is not None and output.lower().endswith((".html", ".htm"))
@@ -170,7 +170,7 @@ def advise(
             if "Darshan log" in warning:
                 click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
-        click.echo("\n".join(answer(advice)))
+        click.echo("\n".join(wrapped_answer(advice, terminal_width())))
 
 
 def _machine(words: tuple[str, ...]) -> MachineRule:
