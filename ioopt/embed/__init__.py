@@ -1,5 +1,32 @@
 """Embed ioopt's solvers and policies in other schedulers. The classes use the same
 solver and policy objects as the simulators.
+
+Each object is told what happened and is asked what to do next:
+
+============================  ====================================  ==================
+object                        is told by                            is asked by
+============================  ====================================  ==================
+:class:`IoArbiter`            ``request``, ``progress``,            ``decide``
+                              ``finish``
+:class:`GangScheduler`        ``arrive``, ``served``, ``depart``    ``matrix``
+:class:`ReplicationPlanner`   ``submit``, ``staged``, ``evicted``,  ``next``, ``plan``
+                              ``completed``, ``joined``, ``lost``
+:class:`PlanRun`              ``started``, ``ended``                ``acts``
+:class:`WorkDirectory`        ``ready``, ``expect``, ``started``,   ``next``
+                              ``ended``, ``failed``
+:class:`WorkflowDispatcher`   ``submit``, ``completed``,            ``next``
+                              ``failed``, ``lost``, ``back``,
+                              ``joined``, ``staged``, ``evicted``,
+                              ``observe``, ``withdraw``,
+                              ``forget``
+:class:`GangednessMonitor`    ``observe``                           ``ratio``,
+                                                                    ``classify``,
+                                                                    ``evidence``
+============================  ====================================  ==================
+
+All but ``PlanRun`` can also be opened over a pipe, a socket or HTTP (``ioopt serve``):
+:data:`ioopt.embed.messages.METHODS` lists the calls, and
+:func:`ioopt.embed.schema.schemas` gives the JSON Schema of each.
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ from ioopt.embed.messages import (
     parsed,
     refusal,
 )
+from ioopt.embed.schema import schemas
 from ioopt.embed.transport import DRAIN_SECONDS, MAX_UNFINISHED_BYTES, LineProcess
 from ioopt.errors import UsageError
 from ioopt.problems.base import Json
@@ -64,6 +65,8 @@ LATE = b'"code": "solver", "message": "no answer within'
 HEALTH = "/health"
 """The path of the only call that needs no token."""
 MESSAGES = "/v1/messages"
+REFERENCE = "#/components/schemas/{model}"
+"""The form of references to schemas in an OpenAPI document."""
 
 
 def read_token(path: str) -> str:
@@ -314,13 +317,14 @@ class HttpServer:
         openapi = app.openapi
 
         def schema() -> Json:
-            """Return FastAPI's OpenAPI schema, extended by the classes of the messages
-            and by the token.
+            """Return FastAPI's OpenAPI schema, extended by the classes of the messages,
+            the calls of every object, and the token.
             """
             if app.openapi_schema is None:
                 document = openapi()
                 parts = document["components"]
                 parts["schemas"] |= _message_schema()["$defs"]
+                parts["schemas"] |= schemas(REFERENCE)
                 parts["securitySchemes"] = {
                     "token": {"type": "http", "scheme": "bearer"}
                 }
@@ -417,9 +421,7 @@ async def _skip_body(request: Request) -> None:
 
 def _message_schema() -> Json:
     """Return the JSON Schema that every message satisfies."""
-    return TypeAdapter(AnyMessage).json_schema(
-        ref_template="#/components/schemas/{model}"
-    )
+    return TypeAdapter(AnyMessage).json_schema(ref_template=REFERENCE)
 
 
 def _request_schema() -> Json:

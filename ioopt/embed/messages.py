@@ -110,7 +110,7 @@ class Open(Message):
     op: Literal["open"]
     object: str = Field(json_schema_extra={"enum": [*METHODS]})
     arguments: dict[str, Any] = Field(
-        default={}, description="Its constructor's arguments."
+        default={}, description="Its constructor's arguments: the schema OBJECT."
     )
     state: dict[str, Any] = Field(default={}, description="What save answered.")
 
@@ -121,7 +121,9 @@ class Call(Message):
     op: Literal["call"]
     session: int
     method: str
-    arguments: dict[str, Any] = Field(default={}, description="By name.")
+    arguments: dict[str, Any] = Field(
+        default={}, description="By name: the schema OBJECT_METHOD."
+    )
 
 
 class Save(Message):
@@ -195,7 +197,7 @@ class Value(BaseModel):
     ``why`` gives the reason.
     """
 
-    value: Any
+    value: Any = Field(description="The schema OBJECT_METHOD_value.")
     why: str | None = None
 
 

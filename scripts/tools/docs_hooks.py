@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT))  # The package need not be installed to be documen
 
 from ioopt import registry  # noqa: E402
 from ioopt.cli.listings import json_schema  # noqa: E402
+from ioopt.embed.schema import described_calls, in_words, schemas  # noqa: E402
 from ioopt.tables import render  # noqa: E402
 
 EQUATION = re.compile(
@@ -39,13 +41,14 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Replace the marks in a page by the README, the table of solvers and the table of
-    formats.
+    """Replace the marks in a page by the README, and by the tables of solvers, formats
+    and messages.
     """
     makers = {
         "README": readme,
         "solver table": solver_table,
         "schema table": schema_table,
+        "message table": message_table,
     }
     for name, made in makers.items():
         if f"<!-- {name} -->" in markdown:
@@ -144,3 +147,35 @@ def schema_table() -> str:
             need = "required" if key in required else "optional"
             rows.append((f"`{spec.format}`", f"`{key}`", kind, need))
     return "\n" + render(("format", "key", "type", ""), rows, "markdown")
+
+
+def message_table() -> str:
+    """Return the calls of every embedded object as Markdown: a heading and a table for
+    each object, made from the schemas that the service publishes.
+    """
+    found = schemas("#/{model}")
+    text = ""
+    for name, calls in groupby(described_calls(), lambda call: call.object):
+        opened, *methods = calls
+        rows = [(f"`open` {name}", _arguments(found[name]), "session", opened.words)]
+        for call in methods:
+            key = call.arguments.__name__
+            value = in_words(found[f"{key}_value"])
+            rows.append((f"`{call.method}`", _arguments(found[key]), value, call.words))
+        headers = ("call", "arguments", "value", "what it does")
+        text += f"\n### {name}\n\n{render(headers, rows, 'markdown')}"
+    return text
+
+
+def _arguments(schema: Any) -> str:
+    """Return the arguments of a call with their types; optional ones are in
+    brackets.
+    """
+    required = set(schema.get("required", ()))
+    words = []
+    for name, value in schema["properties"].items():
+        told = f"`{name}`: {in_words(value)}"
+        if name not in required:
+            told = f"[{told.removesuffix(' or null')}]"
+        words.append(told)
+    return ", ".join(words)

@@ -5,6 +5,7 @@ import contextlib
 import http.client
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -494,6 +495,7 @@ def test_the_schema_describes_real_messages_and_replies(server):
         reply = json.loads(service.handle(json.dumps(message).encode()))
         assert against(described["responses"]["200"], reply), reply
     assert ops == {"ping", "decide", "open", "call", "save", "close"}
+    assert "GangScheduler_arrive" in document["components"]["schemas"]
     for wrong in (
         {"ioopt": 2, "op": "ping"},
         {"ioopt": 1, "op": "shout"},
@@ -531,3 +533,20 @@ def test_a_body_that_breaks_off_costs_nobody_else(server):
         with socket.create_connection((where[0], int(where[1]))) as broken:
             broken.sendall(sent)
     assert call(server, "POST", MESSAGES, PING)[1]["ok"]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_the_client_in_javascript_runs_a_workflow(server):
+    """`make` reads a file of the storage; `use` reads what `make` wrote on its node."""
+    sample = ROOT / "docs" / "samples" / "client.mjs"
+    run = subprocess.run(
+        ["node", str(sample), server.endpoint, TOKEN],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.splitlines() == [
+        "0 s: make on n0, in from storage",
+        "6 s: use on n0, no file to copy",
+    ]

@@ -1,0 +1,44 @@
+// A client of `ioopt serve --http` in JavaScript, without packages.
+// Run it as: node client.mjs http://127.0.0.1:8080 TOKEN
+const [address, token] = process.argv.slice(2);
+
+async function ask(message) {
+  const response = await fetch(`${address}/v1/messages`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${token}` },
+    body: JSON.stringify({ ioopt: 1, ...message }),
+  });
+  const reply = await response.json();
+  if (!reply.ok) throw new Error(JSON.stringify(reply.error));
+  return reply.result;
+}
+
+const { session } = await ask({
+  op: "open",
+  object: "WorkflowDispatcher",
+  arguments: {
+    network: { remote_bytes_per_second: 12.5e6, replica_bytes_per_second: 1e9 },
+    nodes: [{ id: "n0", cores: 2 }, { id: "n1", cores: 2 }],
+    files: [{ id: "in", bytes: 64e6 }, { id: "out", bytes: 9e6 }],
+    policy: "rolling",
+  },
+});
+const call = async (method, parameters) =>
+  (await ask({ op: "call", session, method, arguments: parameters })).value;
+
+await call("submit", {
+  tasks: [
+    { id: "make", compute_seconds: 5, inputs: ["in"], outputs: ["out"] },
+    { id: "use", compute_seconds: 5, inputs: ["out"] },
+  ],
+});
+let now = 0; // your clock, in seconds
+for (let left = 2; left > 0; now += 6) {
+  for (const { task, node, stage } of await call("next", { now, deadline: 1 })) {
+    const files = stage.map(([file, source]) => `${file} from ${source ?? "storage"}`);
+    console.log(`${now} s: ${task} on ${node}, ${files.join(", ") || "no file to copy"}`);
+    await call("completed", { task, now: now + 6 });
+    left -= 1;
+  }
+}
+await ask({ op: "close", session });

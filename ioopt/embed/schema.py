@@ -1,0 +1,141 @@
+"""Describe the calls of every object that ``ioopt serve`` opens, as JSON Schemas made
+from the signatures of the methods.
+
+A schema is named ``OBJECT`` (the arguments with which it is opened), ``OBJECT_METHOD``
+(the arguments of a call) or ``OBJECT_METHOD_value`` (what the reply's ``value`` holds).
+"""
+
+import inspect
+import operator
+import types
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
+from pydantic.json_schema import JsonSchemaMode
+
+import ioopt.embed
+from ioopt.embed.guard import Refused
+from ioopt.embed.messages import METHODS
+from ioopt.problems.base import Json
+
+LISTS = (list, tuple, Sequence, Iterable, Collection)
+TYPE_WORDS = {"string": "text", "integer": "whole number", "boolean": "true or false"}
+OPENED = "opened"
+"""The name under which the constructor stands among the methods of an object."""
+
+
+class Described(NamedTuple):
+    """A call: the object, the method, what it does, the model of its arguments (with
+    the name of their schema), and the type of its value.
+    """
+
+    object: str
+    method: str
+    words: str
+    arguments: type[BaseModel]
+    value: Any
+
+
+def described_calls() -> Iterator[Described]:
+    """Yield how each object is opened, followed by its methods."""
+    for name, methods in METHODS.items():
+        opened = getattr(ioopt.embed, name)
+        yield _described(name, OPENED, opened, opened.__init__)
+        for method in methods:
+            function = getattr(opened, method)
+            yield _described(name, method, function, function)
+
+
+def _described(
+    name: str, method: str, documented: object, function: Callable[..., Any]
+) -> Described:
+    signature = inspect.signature(function, eval_str=True)
+    fields: dict[str, Any] = {}
+    for parameter in list(signature.parameters.values())[1:]:  # without self
+        default = parameter.default
+        if default is parameter.empty:
+            default = ...
+        fields[parameter.name] = (_json_type(parameter.annotation), default)
+    full_name = name if method == OPENED else f"{name}_{method}"
+    model = create_model(full_name, __config__=ConfigDict(extra="forbid"), **fields)
+    words = (inspect.getdoc(documented) or "").partition("\n\n")[0]
+    value = signature.return_annotation
+    return Described(name, method, " ".join(words.split()), model, value)
+
+
+def schemas(ref_template: str) -> Json:
+    """Return the schemas by name; references in them follow *ref_template*, in which
+    ``{model}`` stands for a name.
+    """
+    wanted: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = []
+    for call in described_calls():
+        name = call.arguments.__name__
+        wanted.append((name, "validation", TypeAdapter(call.arguments)))
+        if call.method != OPENED:
+            value = TypeAdapter(_json_type(call.value))
+            wanted.append((f"{name}_value", "serialization", value))
+    made, document = TypeAdapter.json_schemas(wanted, ref_template=ref_template)
+    found: Json = {name: schema for (name, _), schema in made.items()}
+    return found | document["$defs"]
+
+
+def in_words(schema: Json) -> str:
+    """Return the type that a schema describes in a few words.
+
+    >>> in_words({"type": "array", "items": {"$ref": "#/$defs/Task"}})
+    'list of Task'
+    """
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2].rpartition("__")[2].strip("_")
+    if "anyOf" in schema:
+        return " or ".join(in_words(part) for part in schema["anyOf"])
+    if "const" in schema:
+        return str(schema["const"]).lower()
+    if "enum" in schema:
+        return " or ".join(map(str, schema["enum"]))
+    kind = str(schema.get("type", "anything"))
+    if kind == "array":
+        items = schema.get("items") or {}
+        return f"list of {in_words(items)}" if items else "list"
+    return TYPE_WORDS.get(kind, kind)
+
+
+def _json_type(annotation: Any) -> Any:
+    """Return the part of a type that can stand in a message: without functions and
+    objects of Python, and with records instead of plain mappings.
+
+    A refusal is false in a reply; its reason stands beside it (``why``).
+    """
+    if annotation is Refused:
+        return Literal[False]
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        return _json_union([_json_type(part) for part in get_args(annotation)])
+    if origin in LISTS and origin is not tuple:
+        return list[_json_type(get_args(annotation)[0])]  # type: ignore[misc]
+    return annotation
+
+
+def _json_union(parts: list[Any]) -> Any:
+    has_record = any(_is_record(part) for part in parts)
+    kept = []
+    for part in parts:
+        plain = get_origin(part) in (dict, Mapping)
+        if _has_schema(part) and not (has_record and plain):
+            kept.append(part)
+    return reduce(operator.or_, kept)
+
+
+def _is_record(part: Any) -> bool:
+    return isinstance(part, type) and issubclass(part, BaseModel)
+
+
+def _has_schema(part: Any) -> bool:
+    try:
+        TypeAdapter(part).json_schema()
+    except (PydanticInvalidForJsonSchema, PydanticSchemaGenerationError):
+        return False
+    return True

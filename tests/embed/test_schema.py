@@ -1,0 +1,172 @@
+"""The schemas of calls, held against calls that the service really answers."""
+
+import json
+
+import pytest
+
+from ioopt.embed.messages import METHODS
+from ioopt.embed.schema import described_calls, schemas
+from ioopt.embed.service import Service
+
+jsonschema = pytest.importorskip("jsonschema")
+
+LINKS = {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e7}
+NODES = [{"id": "n0"}, {"id": "n1"}]
+RAW = {"id": "raw", "bytes": 1000}
+MADE = {"id": "made", "bytes": 10}
+MAKE = {"id": "make", "compute_seconds": 5, "inputs": ["raw"], "outputs": ["made"]}
+USE = {"id": "use", "compute_seconds": 5, "inputs": ["made"]}
+TALKS = {
+    "IoArbiter": (
+        {
+            "machine": {
+                "nodes": 8,
+                "unit_nodes": 1,
+                "allocation": "flat",
+                "node_bytes_per_second": 1e9,
+                "storage_bytes_per_second": 4e9,
+            },
+            "policy": "fill",
+        },
+        [
+            ("request", {"id": "a", "nodes": 4, "size": 8e9, "now": 0.0}),
+            ("decide", {"now": 0.0, "deadline": 1.0}),
+            ("progress", {"id": "a", "moved_bytes": 8e9}),
+            ("finish", {"id": "a"}),
+        ],
+    ),
+    "GangScheduler": (
+        {"machine": {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}},
+        [
+            (
+                "arrive",
+                {
+                    "job": "a",
+                    "file_nodes": [0, 1],
+                    "local_seconds": 100.0,
+                    "remote_seconds": 200.0,
+                    "now": 0.0,
+                },
+            ),
+            ("matrix", {"now": 0.0}),
+            (
+                "served",
+                {"job": "a", "attained_seconds": 50.0, "needed_seconds": 50.0},
+            ),
+            ("depart", {"job": "a", "now": 100.0}),
+            ("depart", {"job": "a", "now": 100.0}),
+        ],
+    ),
+    "ReplicationPlanner": (
+        {"network": LINKS, "nodes": NODES, "files": [RAW], "solver": "minmin"},
+        [
+            (
+                "submit",
+                {"tasks": [{"id": "t", "compute_seconds": 1, "inputs": ["raw"]}]},
+            ),
+            ("plan", {"deadline": 5.0}),
+            ("next", {"node": "n0"}),
+            ("next", {"node": "n1"}),
+            ("staged", {"node": "n0", "file": "raw"}),
+            ("evicted", {"node": "n0", "file": "raw"}),
+            ("completed", {"task": "t"}),
+            ("joined", {"node": {"id": "n2"}}),
+            ("lost", {"node": "n2"}),
+        ],
+    ),
+    "WorkDirectory": (
+        {
+            "instance": {
+                "cores": 2,
+                "quota_bytes": 12,
+                "tasks": [
+                    {"id": "trim", "compute_seconds": 5, "outputs": ["t"]},
+                    {"id": "late", "compute_seconds": 5, "release_seconds": 9},
+                ],
+                "files": [{"id": "t", "bytes": 6}],
+            },
+            "policy": "depth-first",
+        },
+        [
+            ("next", {"deadline": 1.0, "among": ["trim"]}),
+            ("started", {"task": "trim"}),
+            ("failed", {"task": "trim"}),
+            ("expect", {"files": {"t": 4}}),
+            ("started", {"task": "trim", "files": {"t": 5}}),
+            ("ended", {"task": "trim", "now": 7.0, "files": {"t": 5}}),
+            ("ready", {"task": "late", "now": 9.0}),
+            ("next", {}),
+        ],
+    ),
+    "WorkflowDispatcher": (
+        {"network": LINKS, "nodes": NODES, "policy": "locality"},
+        [
+            ("submit", {"tasks": [MAKE, USE], "files": [RAW, MADE]}),
+            ("next", {"now": 0.0, "deadline": 1.0}),
+            ("failed", {"task": "make", "now": 1.0}),
+            ("observe", {"seconds": {"make": 4.0}}),
+            ("next", {"now": 1.0}),
+            ("completed", {"task": "make", "now": 6.0}),
+            ("withdraw", {"task": "use"}),
+            ("forget", {"task": "make", "files": ["raw"]}),
+            ("staged", {"node": "n0", "file": "new", "size": 5}),
+            ("evicted", {"node": "n0", "file": "new"}),
+            ("lost", {"node": "n1", "now": 7.0}),
+            ("back", {"node": "n1"}),
+            ("joined", {"node": {"id": "n2"}}),
+        ],
+    ),
+    "GangednessMonitor": (
+        {"processors": 4},
+        [
+            ("observe", {"ganged": True, "running": True, "messages": 20}),
+            ("ratio", {}),
+            ("classify", {}),
+            ("evidence", {}),
+        ],
+    ),
+}
+
+
+def errors(name, value):
+    """Return what is wrong with *value* under the schema *name*."""
+    document = {"$ref": f"#/$defs/{name}", "$defs": schemas("#/$defs/{model}")}
+    return [*jsonschema.Draft202012Validator(document).iter_errors(value)]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_takes_and_answers_what_its_schema_says(name):
+    service = Service()
+
+    def ask(**keys):
+        reply = json.loads(service.handle(json.dumps({"ioopt": 1, **keys}).encode()))
+        assert reply["ok"], (keys, reply)
+        return reply["result"]
+
+    arguments, calls = TALKS[name]
+    assert errors(name, arguments) == []
+    session = ask(op="open", object=name, arguments=arguments)["session"]
+    for method, arguments in calls:
+        assert errors(f"{name}_{method}", arguments) == [], method
+        asked = {"session": session, "method": method, "arguments": arguments}
+        value = ask(op="call", **asked)["value"]
+        assert errors(f"{name}_{method}_value", value) == [], (method, value)
+    assert {method for method, _ in calls} == set(METHODS[name])
+
+
+def test_a_schema_refuses_what_the_method_refuses():
+    asked = {"id": "a", "nodes": 4, "size": 8e9, "now": 0.0}
+    assert errors("IoArbiter_request", asked) == []
+    for wrong in (
+        {"id": "a"},
+        asked | {"node": 4},
+        asked | {"size": "8 GB"},
+        asked | {"id": None},
+    ):
+        assert errors("IoArbiter_request", wrong) != [], wrong
+    assert errors("GangScheduler_depart_value", {"why": "no job"}) != []
+
+
+def test_each_call_is_described_in_words():
+    for call in described_calls():
+        assert call.words, (call.object, call.method)
