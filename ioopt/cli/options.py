@@ -451,10 +451,11 @@ library_option = click.option(
 
 
 def output_option(
-    required: bool = False, text: str = "Where to write."
+    required: bool = False, text: str = "Where to write.", checked: bool = True
 ) -> Callable[[F], F]:
     """Return the option ``-o FILE``. A command that fails leaves an existing file
-    unchanged (see :func:`ioopt.formats.native.write_bytes`).
+    unchanged (see :func:`ioopt.formats.native.write_bytes`). Unless *checked*, FILE may
+    be a folder.
     """
     return click.option(
         "-o",
@@ -462,6 +463,6 @@ def output_option(
         metavar="FILE",
         type=PATH,
         required=required,
-        callback=_target,
+        callback=_target if checked else None,
         help=text,
     )
