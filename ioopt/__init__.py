@@ -155,11 +155,11 @@ def compare(
 
     *source* is an instance, or a list of them; for a list the index of the DataFrame is
     (instance, solver). A solver is a name, ``name:key=value``, ``file.py:function``,
-    ``module:function``, or a function. The other keywords are those of :func:`solve` and apply to every solver;
-    a setting goes only to the solvers that have it. The columns are the status, the
-    measure (default: the kind's first one) with its bound, its gap and its ratio to the
-    best, the seconds of building and solving, and two more metrics. If *wide* is true,
-    the columns are all fields of a result and all metrics.
+    ``module:function``, or a function. The other keywords are those of :func:`solve`
+    and apply to every solver; a setting goes only to the solvers that have it. The
+    columns are the status, the measure (default: the kind's first one) with its bound,
+    its gap and its ratio to the best, the seconds of building and solving, and two more
+    metrics. If *wide* is true, the columns are all fields of a result and all metrics.
 
     >>> found = compare("cycle3", ["minmin", "job-data-present"])
     >>> found["makespan_seconds"].round(3).to_dict()

@@ -48,7 +48,7 @@ Examples:
 @options.solver_option(
     "solvers",
     multiple=True,
-    text="A solver, NAME:KEY=VALUE,... with settings, or your own function, as "
+    text="A solver, NAME:KEY=VALUE,... with settings, or a function of yours, as "
     "mine.py:h; may be given again.",
 )
 @options.solver_options

@@ -51,8 +51,8 @@ not fail.
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @options.file_argument()
 @options.solver_option(
-    text="See `ioopt instances solvers`; default: the kind's own. Or your own function, "
-    "as mine.py:h."
+    text="See `ioopt instances solvers`; default: the kind's own. Or a function of "
+    "yours, as mine.py:h."
 )
 @options.solver_options
 @click.option(

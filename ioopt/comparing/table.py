@@ -11,7 +11,7 @@ from typing import Any
 from ioopt.comparing.measures import REFERENCE, Row, spent, standing
 from ioopt.families import Kind, Metric
 from ioopt.metrics import LEAST_PAIRS, PairedRatio, paired_ratios
-from ioopt.result import relative_gap
+from ioopt.result import Status, relative_gap
 from ioopt.tables import Form, fitting, percent, render
 from ioopt.units import (
     Unit,
@@ -330,7 +330,8 @@ def _why_left_out(row: Row, baseline: str) -> str | None:
     if row["violations"]:
         return "broke a rule"
     if row["value"] is None:
-        return standing(row)
+        answered = row["status"] in (Status.OPTIMAL, Status.FEASIBLE)
+        return "without this measure" if answered else standing(row)
     if row["solver"] == baseline:
         return None if row["value"] > 0 else "0, to which there is no ratio"
     return REFERENCE if row["reference"] else None

@@ -163,7 +163,7 @@ def test_a_summary_is_over_pairs_and_names_what_is_left_out():
     values = {("a", "i"): 10.0, ("b", "i"): 8.0, ("c", "i"): "does not apply"}
     values |= {("a", "j"): 1.0, ("b", "j"): "unknown", ("c", "j"): "does not apply"}
     values |= {("a", "k"): 1.0, ("b", "k"): 2.0, ("c", "k"): "does not apply"}
-    values |= {("a", "l"): "error", ("b", "l"): 2.0}
+    values |= {("a", "l"): "error", ("b", "l"): 2.0, ("c", "l"): "feasible"}
     rows = several(values)
     for row in rows:
         row["violations"] = (
@@ -177,7 +177,7 @@ def test_a_summary_is_over_pairs_and_names_what_is_left_out():
     assert cells["b"][1:3] == ["3", "1.000"] and cells["c"][1:4] == ["0", "-", "-"]
     assert (
         "Left out: c on 3 instances (does not apply), b on 1 instance (no answer), "
-        "a on 1 instance (broke a rule)."
+        "a on 1 instance (broke a rule), c on 1 instance (without this measure)."
     ) in " ".join(text.split())
     assert "interval and p need 5 pairs" in text
 
