@@ -19,7 +19,7 @@ from ioopt.comparing import (
 )
 from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
-from ioopt.comparing.picture import WIDTHS, plot_comparison
+from ioopt.comparing.picture import plot_comparison
 from ioopt.errors import ExitCode, UsageError
 from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind, Metric
 from ioopt.formats.native import dump_json, write_text
@@ -73,12 +73,7 @@ Examples:
     metavar="OUT",
     help="Draw bars, or ratios for several FILEs, to OUT.png, .svg, .pdf or .html.",
 )
-@click.option(
-    "--plot-width",
-    type=click.FloatRange(*WIDTHS),
-    metavar="MM",
-    help="Draw for a paper: MM millimetres wide, such as 85 for one column.",
-)
+@options.paper_width_option("--plot-width")
 @options.output_option(text="Write the table there instead of standard output.")
 @options.format_option("table", "json", "csv", "markdown", "latex")
 def compare(
@@ -96,6 +91,8 @@ def compare(
     """Solve each FILE with each solver, check and simulate every answer, and print
     a table. Several FILEs give one summary, with ratios, intervals and a paired test.
     """
+    if plot_width is not None and picture is None:
+        raise UsageError("--plot-width is the width of a picture: add --plot OUT.pdf")
     problems = [load(source) for source in file]
     kind = _common_kind(file, problems)
     by = measure_of(kind, measure)

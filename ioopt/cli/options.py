@@ -433,6 +433,22 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     )
 
 
+PAPER_WIDTHS = (40.0, 400.0)
+"""The least and the greatest width of a picture for a paper, in millimetres."""
+
+
+def paper_width_option(name: str, what: str = "Draw") -> Callable[[F], F]:
+    """Return the option *name*, the width of a picture for a paper; *what* begins its
+    help text.
+    """
+    return click.option(
+        name,
+        type=click.FloatRange(*PAPER_WIDTHS),
+        metavar="MM",
+        help=f"{what} for a paper: MM millimetres wide, such as 85 for one column.",
+    )
+
+
 def measure_option(what: str = "that solvers optimise if they can") -> Callable[[F], F]:
     """Return the option ``--measure NAME``; *what* follows the words "The metric" in
     its help text.

@@ -27,8 +27,6 @@ Row = Mapping[str, Any]
 PROVEN = "proven bound"
 RATIO_TITLE = "one stroke per instance, geometric mean; 95 % interval of five or more"
 MOST_BARS = 30
-WIDTHS = (40.0, 400.0)
-"""The least and the greatest width of a picture for a paper, in millimetres."""
 INCH = 25.4
 """The millimetres of an inch."""
 PLAIN_SIZE = 10.0

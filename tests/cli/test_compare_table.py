@@ -264,13 +264,24 @@ def test_a_picture_for_a_paper_has_the_width_asked_for(run, many, tmp_path):
     """85 mm are 240.94 points; fonts are embedded as TrueType, no text is below 6."""
     pytest.importorskip("matplotlib")
     asked = ("--solver", "mine.py:in_turn", "--solver", "minmin", "--plot-width", "85")
-    for files in (many, many[:1]):
-        assert run("compare", *files, *asked, "--plot", "out.pdf")[0] == 0
+    run("compare", *many, *asked[:-2], "--format", "json", "-o", "many.json")
+    for words in (
+        ("compare", *many[:1], *asked, "--plot", "out.pdf"),
+        ("compare", *many, *asked, "--plot", "out.pdf"),
+        ("plot", "many.json", "-o", "out.pdf", "--width", "85"),
+    ):
+        assert run(*words)[0] == 0
         pdf = (tmp_path / "out.pdf").read_bytes()
         box = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+) ", pdf)
         assert box is not None and float(box[1]) == pytest.approx(85 / 25.4 * 72)
         assert b"/Type3" not in pdf
-    assert run("compare", *many, *asked[:-1], "5", "--plot", "out.pdf")[0] == 2
+    for words, said in (
+        (("compare", *many, *asked[:-1], "5", "--plot", "out.pdf"), "40.0<=x<=400.0"),
+        (("compare", *many, *asked), "add --plot OUT.pdf"),
+        (("plot", "a.json", "b.json", "-o", "o.pdf", "--width", "85"), "one compar"),
+    ):
+        code, _, err = run(*words)
+        assert code == 2 and said in err
 
 
 @pytest.mark.parametrize("seed", range(20))
