@@ -70,7 +70,7 @@ def comparison_text(
         bound = shown.best_bound()
         if bound is not None:
             heading += f"; bound {bound}"
-        parts.append(headed(heading, table, form))
+        parts.append(headed(heading, table, form, width))
     if most_dropped and form == "table":
         parts.append(f"{counted(most_dropped, 'more column')}: --wide\n")
     return "\n".join(parts)
@@ -260,7 +260,7 @@ def summary_text(
     count = counted(len(by_instance(rows)), "instance")
     heading = f"{count}, by {measure}; ratios to {baseline}"
     said = [*_test_said(ratios), *_left_out_said(rows, baseline)]
-    return headed(heading, table, form) + remarks(said, form, width)
+    return headed(heading, table, form, width) + remarks(said, form, width)
 
 
 def _summary_line(
@@ -338,11 +338,13 @@ def _why_left_out(row: Row, baseline: str) -> str | None:
 
 
 def remarks(said: Sequence[str], form: Form, width: int | None) -> str:
-    """Return the remarks below a table, wrapped to *width* characters."""
+    """Return remarks above or below a table, wrapped to *width* characters."""
     lines = []
     for remark in said:
-        wrapped = [remark] if width is None else textwrap.wrap(remark, width)
-        lines += wrapped
+        if width is None:
+            lines.append(remark)
+        else:
+            lines += textwrap.wrap(remark, width, break_on_hyphens=False)
     if form == "latex":
         lines = [f"% {line}" for line in lines]
     if form == "markdown":
@@ -350,12 +352,11 @@ def remarks(said: Sequence[str], form: Form, width: int | None) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def headed(heading: str, table: str, form: Form) -> str:
+def headed(heading: str, table: str, form: Form, width: int | None) -> str:
     """Return *table* below its *heading*."""
     if form == "markdown":
         return f"**{heading}**\n\n{table}"
-    mark = "% " if form == "latex" else ""
-    return f"{mark}{heading}\n{table}"
+    return remarks([heading], form, width) + table
 
 
 def interval(low: float | None, high: float | None) -> str | None:
@@ -420,4 +421,5 @@ def baseline_text(
             "solver\n"
         )
     heading = f"ratios to {baseline}, geometric means of pairs by instance"
-    return headed(heading, render(headers, cells, form, width=width), form)
+    table = render(headers, cells, form, width=width)
+    return headed(heading, table, form, width)
