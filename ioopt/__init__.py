@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 Solver = str | Callable[..., object]
-"""The name of a solver, ``module:function``, or a function that solves."""
+"""The name of a solver, ``file.py:function``, ``module:function``, or a function."""
 
 _LOADED_LATER = {
     "Batch": "ioopt.building",
@@ -92,10 +92,10 @@ def solve(
 ) -> Result:
     """Solve one instance and return a checked, simulated :class:`Result`.
 
-    *solver* is a name (None: the default solver of the kind), ``"module:function"``, or
-    a function. The function takes the problem, or the problem and a
-    :class:`~ioopt.protocols.SolveRequest`. It returns an Outcome, a plan or the plan's
-    dictionary.
+    *solver* is a name (None: the default solver of the kind), ``"file.py:function"``,
+    ``"module:function"``, or a function. The function takes the problem, or the problem
+    and a :class:`~ioopt.protocols.SolveRequest`. It returns an Outcome, a plan or the
+    plan's dictionary; for tasks on nodes the queue of each node is enough.
 
     If *measure* is given, the objective, bound and gap of the result refer to that
     metric, and solvers that can optimise it do so. Otherwise they refer to the solver's
@@ -154,12 +154,12 @@ def compare(
     for each solver.
 
     *source* is an instance, or a list of them; for a list the index of the DataFrame is
-    (instance, solver). A solver is a name, ``name:key=value``, ``module:function``, or
-    a function. The other keywords are those of :func:`solve` and apply to every solver;
-    a setting goes only to the solvers that have it. The columns are the status, the
-    measure (default: the kind's first one) with its bound, its gap and its ratio to the
-    best, the seconds of building and solving, and two more metrics. If *wide* is true,
-    the columns are all fields of a result and all metrics.
+    (instance, solver). A solver is a name, ``name:key=value``, ``file.py:function``,
+    ``module:function``, or a function. The other keywords are those of :func:`solve`
+    and apply to every solver; a setting goes only to the solvers that have it. The
+    columns are the status, the measure (default: the kind's first one) with its bound,
+    its gap and its ratio to the best, the seconds of building and solving, and two more
+    metrics. If *wide* is true, the columns are all fields of a result and all metrics.
 
     >>> found = compare("cycle3", ["minmin", "job-data-present"])
     >>> found["makespan_seconds"].round(3).to_dict()

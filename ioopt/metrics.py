@@ -1,4 +1,6 @@
-"""Compute means, intervals and ratios of metrics over several instances."""
+"""Compute means, intervals, ratios and paired tests of metrics over several
+instances.
+"""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -7,8 +9,8 @@ from typing import Any, NamedTuple
 from ioopt.result import measured
 
 LEAST_PAIRS = 5
-"""The least number of ratios for which a confidence interval of their mean is
-computed.
+"""The least number of ratios for which a confidence interval of their mean and a
+paired test are computed.
 """
 TIE = 1e-9
 """Ratios whose difference from 1 is less than this count as ties."""
@@ -33,8 +35,10 @@ def mean_and_standard_error(values: Sequence[float]) -> tuple[float, float | Non
 
 class PairedRatio(NamedTuple):
     """The ratio solver / baseline of one metric: its geometric mean over instances,
-    with the 95 % confidence interval.
+    with the 95 % confidence interval and a paired test.
 
+    ``p_value`` is that of :func:`signed_rank_p`, and ``holm_p_value`` the same after
+    Holm's correction for all solvers compared with the baseline by this metric. Both,
     ``standard_error_of_log`` and the ends ``low`` and ``high`` of the interval are None
     if there are fewer than :data:`LEAST_PAIRS` pairs. The mean is None as well if a
     ratio is 0 or negative. A solver wins an instance when it is better by more than a
@@ -51,6 +55,8 @@ class PairedRatio(NamedTuple):
     wins: int
     ties: int
     losses: int
+    p_value: float | None = None
+    holm_p_value: float | None = None
 
 
 class GeometricMean(NamedTuple):
@@ -104,6 +110,42 @@ def mean_interval(values: Iterable[float]) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
+def signed_rank_p(ratios: Sequence[float]) -> float | None:
+    """Return the two-sided p-value of Wilcoxon's signed-rank test on the logarithms of
+    paired *ratios*; ties are left out.
+
+    The null hypothesis is that the logarithms are distributed symmetrically about 0.
+    Return None for fewer than :data:`LEAST_PAIRS` ratios, or if a ratio is 0 or
+    negative.
+
+    >>> signed_rank_p([1.1, 1.2, 1.3, 1.4, 1.5, 1.6]), signed_rank_p([1.0] * 6)
+    (0.03125, 1.0)
+    """
+    if len(ratios) < LEAST_PAIRS or min(ratios) <= 0:
+        return None
+    logs = [math.log(ratio) for ratio in ratios if abs(ratio - 1) > TIE]
+    if not logs:
+        return 1.0
+    from scipy import stats
+
+    return float(stats.wilcoxon(logs).pvalue)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return *p_values* after Holm's step-down correction for multiple comparisons.
+
+    >>> holm([0.04, 0.01, 0.5])
+    [0.08, 0.03, 0.5]
+    """
+    corrected = list(p_values)
+    reached = 0.0
+    in_order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for place, k in enumerate(in_order):
+        reached = max(reached, min(1.0, p_values[k] * (len(p_values) - place)))
+        corrected[k] = reached
+    return corrected
+
+
 def ratios_to(
     rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
 ) -> dict[str, list[float]]:
@@ -141,15 +183,31 @@ def paired_ratios(
     """
     found: dict[tuple[str, str], PairedRatio] = {}
     for metric in metrics:
+        pairs: list[PairedRatio] = []
         for solver, ratios in ratios_to(rows, baseline, metric).items():
             pair = _paired_ratio(solver, metric, ratios, metric in most)
-            found[solver, metric] = pair
+            if solver != baseline:
+                pair = pair._replace(p_value=signed_rank_p(ratios))
+            pairs.append(pair)
+        for pair in _with_holm(pairs):
+            found[pair.solver, metric] = pair
     in_order = []
     for solver in dict.fromkeys(row["solver"] for row in rows):
         for metric in metrics:
             if (solver, metric) in found:
                 in_order.append(found[solver, metric])
     return in_order
+
+
+def _with_holm(pairs: Sequence[PairedRatio]) -> list[PairedRatio]:
+    """Return *pairs*, those of all solvers for one metric, with corrected p-values."""
+    tested = [pair.p_value for pair in pairs if pair.p_value is not None]
+    corrected = iter(holm(tested))
+    found = []
+    for pair in pairs:
+        p_value = None if pair.p_value is None else next(corrected)
+        found.append(pair._replace(holm_p_value=p_value))
+    return found
 
 
 def _paired_ratio(

@@ -487,10 +487,11 @@ def _call(
     if answer is None:
         return Outcome(None, notes=(f"{spec.name} returned None, no plan",))
     if not isinstance(answer, Outcome):
-        return Outcome(plan_of(kind, answer, name))
-    if spec.own:
-        return replace(answer, plan=plan_of(kind, answer.plan, name))
-    return answer
+        answer = Outcome(answer)
+    elif not spec.own:
+        return answer
+    meant = kind.plan_meant(problem, answer.plan, name)
+    return replace(answer, plan=plan_of(kind, meant, name))
 
 
 @dataclass(frozen=True)

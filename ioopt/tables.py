@@ -1,4 +1,4 @@
-"""Write tables as aligned text that fits the terminal, as Markdown, or as CSV."""
+"""Write tables as aligned text that fits the terminal, as Markdown, LaTeX or CSV."""
 
 from __future__ import annotations
 
@@ -18,9 +18,25 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Row = Sequence[Any]
-Form = Literal["table", "markdown", "csv"]
-NUMERIC = re.compile(r"-|[-+]?[0-9.]+(e[-+]?[0-9]+)?( ?[%A-Za-z/]{1,4})?")
+Form = Literal["table", "markdown", "latex", "csv"]
+NUMERIC = re.compile(r"-|<?[-+]?[0-9.]+(e[-+]?[0-9]+)?( ?[%A-Za-z/]{1,4})?")
 EVERYTHING = 100_000
+LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": "$<$",
+        ">": "$>$",
+        "[": "{[}",
+        "*": "{*}",
+        "\n": " ",
+    }
+)
+"""What LaTeX needs in place of characters that have a meaning for it. After the end of
+a line, ``[`` and ``*`` would be read as options of the line break.
+"""
 GAP = 2
 """Characters between two columns of a text table."""
 
@@ -41,8 +57,8 @@ def render(
     keep: int | None = None,
     wrap: int = 0,
 ) -> str:
-    """Render rows as text, Markdown or CSV; numbers are aligned right, None is shown as
-    ``-`` (empty in CSV).
+    """Render rows as text, Markdown, LaTeX or CSV; numbers are aligned right, None is
+    shown as ``-`` (empty in CSV). LaTeX needs the package booktabs.
 
     A text table is at most *width* characters wide (None: no limit). If it does not
     fit, the columns from index *keep* on are dropped, the rightmost first (None: none
@@ -56,6 +72,8 @@ def render(
         for row in rows:
             writer.writerow(["" if cell is None else cell for cell in row])
         return out.getvalue()
+    if form == "latex":
+        return _latex(headers, rows)
     limit = EVERYTHING if width is None or form == "markdown" else width
     count = fitting(headers, rows, limit, keep) if limit < EVERYTHING else len(headers)
     table = _table(headers[:count], [row[:count] for row in rows], form, wrap)
@@ -88,6 +106,26 @@ def _width(texts: Sequence[str]) -> int:
     return max(map(cell_len, lines), default=0)
 
 
+def _is_numeric(rows: Sequence[Row], k: int) -> bool:
+    """Return whether all cells of column *k* are numbers."""
+    return all(NUMERIC.fullmatch(show(row[k])) for row in rows)
+
+
+def _latex(headers: Sequence[str], rows: Sequence[Row]) -> str:
+    """Return the table as a ``tabular`` of LaTeX with the rules of booktabs."""
+    sides = ["r" if _is_numeric(rows, k) else "l" for k in range(len(headers))]
+    lines = [f"\\begin{{tabular}}{{{''.join(sides)}}}", "\\toprule"]
+    lines += [_latex_line(headers), "\\midrule"]
+    for row in rows:
+        lines.append(_latex_line([show(cell) for cell in row]))
+    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    """Return one line of a LaTeX table."""
+    return " & ".join(cell.translate(LATEX) for cell in cells) + r" \\"
+
+
 def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -> Table:
     """Return the table as an object of the package rich: numbers are aligned right, and
     text in the last *wrap* columns is wrapped.
@@ -101,7 +139,7 @@ def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -
     padding = (0, 1) if markdown else (0, 1, 0, 0)
     table = Table(box=style, show_edge=markdown, pad_edge=False, padding=padding)
     for k, header in enumerate(headers):
-        numeric = all(NUMERIC.fullmatch(show(row[k])) for row in rows)
+        numeric = _is_numeric(rows, k)
         folded = not markdown and k >= len(headers) - wrap
         table.add_column(
             header,

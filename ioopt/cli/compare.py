@@ -3,7 +3,7 @@ one table by one measure.
 """
 
 from collections.abc import Sequence
-from textwrap import fill
+from typing import cast
 
 import click
 
@@ -11,12 +11,17 @@ from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, is_printed, quiet
 from ioopt.cli.options import watching
-from ioopt.comparing import compare_rows, default_solvers, interrupted
+from ioopt.comparing import (
+    compare_rows,
+    default_solvers,
+    interrupted,
+    parse_solver,
+)
 from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.comparing.picture import plot_comparison
 from ioopt.errors import ExitCode, UsageError
-from ioopt.families import Kind, Metric
+from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind, Metric
 from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.page import save
 from ioopt.problems.base import SYNTHETIC_IO, Json, Problem
@@ -26,11 +31,14 @@ from ioopt.solving import COUNTED_VIOLATIONS, load
 from ioopt.tables import Form, render, say, terminal_width
 from ioopt.units import counted
 
+SLOW = {ANYTIME, BOUND, EXACT, REFERENCE}
+"""Abilities of solvers that may use their whole time limit, or that do not compete."""
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
   ioopt compare blast.json --solver ip --solver minmin --time-limit 20
-  ioopt compare a.json b.json c.json --baseline minmin --format markdown
+  ioopt compare many/*.json --solver mine.py:h --solver minmin --plot ratios.pdf
+  ioopt compare a.json b.json c.json --baseline minmin --format latex
   ioopt compare trace.json --solver adaptive --solver fill:alpha=0 --plot bars.png
 """
 
@@ -40,7 +48,8 @@ Examples:
 @options.solver_option(
     "solvers",
     multiple=True,
-    text="A solver, or NAME:KEY=VALUE,... with settings; may be given again.",
+    text="A solver, NAME:KEY=VALUE,... with settings, or a function of yours, as "
+    "mine.py:h; may be given again.",
 )
 @options.solver_options
 @options.measure_option(
@@ -49,17 +58,24 @@ Examples:
 @click.option(
     "--baseline",
     metavar="NAME",
-    help="Also print ratios to this solver, with 95 % intervals over several FILEs.",
+    help="Print ratios to this solver; default for several FILEs: the kind's baseline "
+    "or the first solver named.",
 )
-@click.option("--wide", is_flag=True, help="All columns, however wide the terminal is.")
+@click.option(
+    "--wide",
+    is_flag=True,
+    help="All columns, however wide the terminal is; after the summary of several "
+    "FILEs also a table for each.",
+)
 @click.option(
     "--plot",
     "picture",
     metavar="OUT",
-    help="Draw bars, or ratios for several FILEs, to OUT.png, .svg or .html.",
+    help="Draw bars, or ratios for several FILEs, to OUT.png, .svg, .pdf or .html.",
 )
+@options.paper_width_option("--plot-width")
 @options.output_option(text="Write the table there instead of standard output.")
-@options.format_option("table", "json", "csv", "markdown")
+@options.format_option("table", "json", "csv", "markdown", "latex")
 def compare(
     file: tuple[str, ...],
     solvers: tuple[str, ...],
@@ -68,15 +84,19 @@ def compare(
     baseline: str | None,
     wide: bool,
     picture: str | None,
+    plot_width: float | None,
     output: str | None,
     form: str,
 ) -> int:
     """Solve each FILE with each solver, check and simulate every answer, and print
-    a table.
+    a table. Several FILEs give one summary, with ratios, intervals and a paired test.
     """
+    if plot_width is not None and picture is None:
+        raise UsageError("--plot-width is the width of a picture: add --plot OUT.pdf")
     problems = [load(source) for source in file]
     kind = _common_kind(file, problems)
     by = measure_of(kind, measure)
+    solvers += _rivals(kind, problems, solvers)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
     baseline = _baseline(kind, chosen, baseline)
     all_differ = len({problem.name for problem in problems}) == len(problems)
@@ -93,7 +113,8 @@ def compare(
         if interrupted(rows):
             break
     if picture is not None:
-        save(plot_comparison(rows, by.name, baseline), picture)
+        axes = plot_comparison(rows, by.name, baseline, plot_width)
+        save(axes, picture, exact=plot_width is not None)
     write_text(output or "-", _render(rows, kind, by, form, baseline, wide))
     if not quiet():
         _tell(rows)
@@ -115,11 +136,32 @@ def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
     return kind
 
 
+def _rivals(
+    kind: Kind, problems: Sequence[Problem], solvers: Sequence[str]
+) -> tuple[str, ...]:
+    """Return rivals for a solver of the user that stands alone over several instances,
+    where ratios need two: the quick solvers among those compared by default.
+    """
+    if len(problems) == 1 or len(solvers) != 1:
+        return ()
+    name, _ = parse_solver(solvers[0])
+    if not registry.solver(name, kind).own:
+        return ()
+    quick = [
+        rival
+        for rival in default_solvers(kind, problems[0])
+        if not registry.solver(rival, kind).abilities & SLOW
+    ]
+    if not quiet():
+        say(f"note: {solvers[0]} is compared with {', '.join(quick)}")
+    return tuple(quick)
+
+
 def _baseline(
     kind: Kind, chosen: Sequence[Sequence[str]], given: str | None
 ) -> str | None:
-    """Return the baseline of the ratios, or None. It is the solver *given* or, if there
-    are several instances, the kind's baseline.
+    """Return the baseline of the ratios, or None. It is the solver *given*; for several
+    instances the kind's baseline, if compared, or else the first solver.
 
     Raises UsageError for a solver that is not compared.
     """
@@ -127,7 +169,9 @@ def _baseline(
     for some in chosen:
         names |= dict.fromkeys(some)
     if given is None:
-        return kind.baseline if len(chosen) > 1 and kind.baseline in names else None
+        if len(chosen) == 1:
+            return None
+        return kind.baseline if kind.baseline in names else chosen[0][0]
     if given not in names:
         raise UsageError(
             f"--baseline {given!r} is not among the solvers: {', '.join(names)}"
@@ -151,23 +195,20 @@ def _render(
     if form == "csv":
         return render(*text.raw_table(rows), "csv")
     width = None if wide else terminal_width()
-    shape: Form = "markdown" if form == "markdown" else "table"
-    instances = text.comparison_text(rows, kind, measure, width, shape)
-    beside_baseline = []
-    if baseline is not None:
-        ratios = text.baseline_ratios(rows, kind, measure, baseline, wide)
-        beside_baseline.append(text.baseline_text(ratios, baseline, shape, width))
-    if len(text.by_instance(rows)) > 1:
-        summary = text.summary_text(rows, measure, shape, width)
-        parts = [summary, *beside_baseline, instances]
-    else:
-        parts = [instances, *beside_baseline]
+    shape = cast(Form, form)
+    parts = []
+    several = len(text.by_instance(rows)) > 1
+    if several and baseline is not None:
+        parts.append(text.summary_text(rows, kind, measure, baseline, shape, width))
+    if wide or not several:
+        parts.append(text.comparison_text(rows, kind, measure, width, shape))
+        if baseline is not None:
+            ratios = text.baseline_ratios(rows, kind, measure, baseline, wide)
+            parts.append(text.baseline_text(ratios, baseline, shape, width))
     invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
     footnote = synthetic_footnote(invented)
-    if footnote and width is not None:
-        footnote = fill(footnote, width)
     if footnote:
-        parts.append(f"{footnote}\n")
+        parts.append(text.remarks([footnote], shape, width))
     return "\n".join(parts)
 
 

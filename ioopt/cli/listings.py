@@ -19,7 +19,7 @@ from ioopt.errors import UsageError
 from ioopt.families import EXACT, Format, SolverSpec
 from ioopt.formats.native import dump_json, read_bytes, write_bytes, write_text
 from ioopt.options import suggest
-from ioopt.problems.base import Json
+from ioopt.problems.base import Json, Problem
 from ioopt.result import Result, relative_gap
 from ioopt.tables import percent, render, terminal_width
 from ioopt.units import quantity, title
@@ -202,6 +202,7 @@ Examples:
   ioopt instances generate replication --list
   ioopt instances generate replication --preset image-85 --seed 3 -o image.json
   ioopt instances generate replication --preset ppa --set tasks=2000 -o ppa.json.gz
+  ioopt instances generate replication --preset chains --count 20 -o many
 """
 
 
@@ -216,16 +217,25 @@ Examples:
 @set_option("A setting of the preset; may be given again.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
 @click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Write N instances, of this seed and the next ones, to the folder -o.",
+)
+@click.option(
     "--list", "listing", is_flag=True, help="List presets and their settings."
 )
 @output_option(
-    text="Where to write the instance (- for standard output; .gz is compressed)."
+    text="Where to write the instance (- for standard output; .gz is compressed); with "
+    "--count a folder.",
+    checked=False,
 )
 def generate(
     family: str,
     preset: str | None,
     settings: dict[str, str],
     seed: int,
+    count: int | None,
     listing: bool,
     output: str | None,
 ) -> None:
@@ -238,8 +248,23 @@ def generate(
         return
     if output is None:
         raise UsageError("missing -o FILE (-o - writes to standard output)")
-    problem = registry.generate(kind, preset, settings, seed)
-    write_text(output, dump_json(problem.model_dump(mode="json", by_alias=True)))
+    if count is None:
+        problem = registry.generate(kind, preset, settings, seed)
+        write_text(output, _instance_text(problem))
+        return
+    folder = Path(output)
+    made = [registry.generate(kind, preset, settings, seed + k) for k in range(count)]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{output}: no folder to write to: {error.strerror}") from None
+    for problem in made:
+        write_text(folder / f"{problem.name}.json", _instance_text(problem))
+
+
+def _instance_text(problem: Problem) -> str:
+    """Return the file of an instance as text."""
+    return dump_json(problem.model_dump(mode="json", by_alias=True))
 
 
 def _presets(kind: Format) -> str:

@@ -433,6 +433,22 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     )
 
 
+PAPER_WIDTHS = (40.0, 400.0)
+"""The least and the greatest width of a picture for a paper, in millimetres."""
+
+
+def paper_width_option(name: str, what: str = "Draw") -> Callable[[F], F]:
+    """Return the option *name*, the width of a picture for a paper; *what* begins its
+    help text.
+    """
+    return click.option(
+        name,
+        type=click.FloatRange(*PAPER_WIDTHS),
+        metavar="MM",
+        help=f"{what} for a paper: MM millimetres wide, such as 85 for one column.",
+    )
+
+
 def measure_option(what: str = "that solvers optimise if they can") -> Callable[[F], F]:
     """Return the option ``--measure NAME``; *what* follows the words "The metric" in
     its help text.
@@ -451,10 +467,11 @@ library_option = click.option(
 
 
 def output_option(
-    required: bool = False, text: str = "Where to write."
+    required: bool = False, text: str = "Where to write.", checked: bool = True
 ) -> Callable[[F], F]:
     """Return the option ``-o FILE``. A command that fails leaves an existing file
-    unchanged (see :func:`ioopt.formats.native.write_bytes`).
+    unchanged (see :func:`ioopt.formats.native.write_bytes`). Unless *checked*, FILE may
+    be a folder.
     """
     return click.option(
         "-o",
@@ -462,6 +479,6 @@ def output_option(
         metavar="FILE",
         type=PATH,
         required=required,
-        callback=_target,
+        callback=_target if checked else None,
         help=text,
     )

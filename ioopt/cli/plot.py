@@ -13,7 +13,12 @@ from ioopt import registry
 from ioopt.campaign.frame import read_frame
 from ioopt.campaign.report import RATIOS, draw_store, report_html
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import PATH, measure_option, output_option
+from ioopt.cli.options import (
+    PATH,
+    measure_option,
+    output_option,
+    paper_width_option,
+)
 from ioopt.comparing.picture import plot_comparison
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import read_json, reading, validate, write_text
@@ -29,6 +34,7 @@ Examples:
   ioopt plot minmin.json ours.json -o beside.png     (Gantt charts on one scale)
   ioopt plot replay.json -o replay.png          (of `ioopt simulate -o`)
   ioopt plot comparison.json -o bars.html
+  ioopt plot comparison.json -o column.pdf --width 85
   ioopt plot runs.sqlite -o report.html
   ioopt plot monday.sqlite tuesday.sqlite -o runs.csv
   ioopt plot runs.sqlite -o ratios.svg
@@ -50,12 +56,14 @@ REPORTS = (".html", ".csv")
 )
 @click.option("--kind", metavar="KIND", help="For stores: the kind of instance.")
 @measure_option("by which runs of stores are compared")
+@paper_width_option("--width", "For a comparison: draw")
 def plot(
     sources: tuple[str, ...],
     output: str,
     picture: str | None,
     kind: str | None,
     measure: str | None,
+    width: float | None,
 ) -> None:
     """Draw RESULT: a Gantt chart, bandwidth, a matrix or bars, depending on its family.
 
@@ -68,6 +76,8 @@ def plot(
         _report(sources, output, measure)
         return
     check_target(output)
+    if width is not None and (stores or len(sources) > 1):
+        raise UsageError(f"{', '.join(sources)}: --width belongs to one comparison")
     if stores:
         with reading(", ".join(sources)):
             axes = draw_store(sources, picture or RATIOS, kind, measure)
@@ -91,8 +101,8 @@ def plot(
             f"{result}: a result is a JSON object, not {type(data).__name__}"
         )
     with reading(result):
-        axes = _axes(data, result, picture)
-    save(axes, output)
+        axes = _axes(data, result, picture, width)
+    save(axes, output, exact=width is not None)
 
 
 def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
@@ -119,16 +129,20 @@ def _is_store(path: str) -> bool:
         return False
 
 
-def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
+def _axes(
+    data: Mapping[str, Any], name: str, picture: str | None, width: float | None
+) -> Any:
     """Draw a comparison or a result, given as the contents of its JSON file, and return
-    the axes.
+    the axes. A comparison may be *width* millimetres wide.
     """
     if data.get("format") == "ioopt/comparison":
         if picture is not None:
             raise UsageError(
                 f"{name}: a comparison has one picture; leave out --picture"
             )
-        return _comparison(validate(Comparison, data, name))
+        return _comparison(validate(Comparison, data, name), width)
+    if width is not None:
+        raise UsageError(f"{name}: --width belongs to one comparison")
     result = result_to_draw(data, name)
     try:
         return draw_result(result, picture or DEFAULT)
@@ -136,7 +150,7 @@ def _axes(data: Mapping[str, Any], name: str, picture: str | None) -> Any:
         raise UsageError(f"{name}: {error}") from None
 
 
-def _comparison(document: Comparison) -> Any:
+def _comparison(document: Comparison, width: float | None) -> Any:
     """Draw a comparison by its measure, and return the axes."""
     first = document.rows[0]
     kind = registry.KINDS.get(first.kind or first.family)
@@ -150,4 +164,4 @@ def _comparison(document: Comparison) -> Any:
         if row.objective_name != measure:
             shown["bound"] = None
         rows.append(shown)
-    return plot_comparison(rows, measure, document.baseline)
+    return plot_comparison(rows, measure, document.baseline, width)

@@ -50,7 +50,10 @@ not fail.
 
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @options.file_argument()
-@options.solver_option(text="See `ioopt instances solvers`; default: the kind's own.")
+@options.solver_option(
+    text="See `ioopt instances solvers`; default: the kind's own. Or a function of "
+    "yours, as mine.py:h."
+)
 @options.solver_options
 @click.option(
     "--measure",
@@ -139,8 +142,7 @@ def exit_code(result: Result) -> int:
     if result.violations:
         return ExitCode.VIOLATIONS
     if result.status is Status.ERROR:
-        # A failing solver that the user gives as module:function counts as invalid
-        # input.
+        # A failing function of the user counts as invalid input.
         own = ":" in result.solver
         return ExitCode.USAGE if own else ExitCode.INTERNAL
     return EXIT_CODES[result.status]

@@ -1,5 +1,6 @@
 """Draw a comparison as one picture: bars for one instance, ratios for several."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,7 +9,15 @@ from ioopt.comparing.measures import standing
 from ioopt.errors import UsageError
 from ioopt.families import EXACT as PROVES
 from ioopt.metrics import geometric_mean, ratios_to
-from ioopt.plot.layout import label_axis, legend_beside, new_axes, shortened, unit_for
+from ioopt.plot.layout import (
+    CHARACTER,
+    label_axis,
+    legend_below,
+    legend_beside,
+    new_axes,
+    shortened,
+    unit_for,
+)
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
 from ioopt.units import title
@@ -18,6 +27,14 @@ Row = Mapping[str, Any]
 PROVEN = "proven bound"
 RATIO_TITLE = "one stroke per instance, geometric mean; 95 % interval of five or more"
 MOST_BARS = 30
+INCH = 25.4
+"""The millimetres of an inch."""
+PLAIN_SIZE = 10.0
+"""The font size of pictures in points, unless told otherwise."""
+PAPER = {"font.size": 8.0, "axes.linewidth": 0.6}
+"""Settings of matplotlib for a picture that is printed at the size it has."""
+NAME_SHARE = 0.45
+"""The share of the width of such a picture that names of solvers may take."""
 WIDE = 3.0
 """If the greatest ratio is more than this factor times the least, the axis of ratios is
 logarithmic.
@@ -25,26 +42,64 @@ logarithmic.
 
 
 def plot_comparison(
-    rows: Sequence[Row], measure: str, baseline: str | None = None
+    rows: Sequence[Row],
+    measure: str,
+    baseline: str | None = None,
+    width: float | None = None,
 ) -> Any:
     """Draw the values of *measure* for each solver of a comparison; return the axes.
 
     For one instance, the picture has a bar for each solver, and lines for the proven
     bound of the measure and for references, which break a rule of the machine. A solver
     without a value is named with the reason. For several instances, the picture has
-    ratios to *baseline* or, if it is None, to the best of each instance. Raises
-    UsageError for a comparison without rows.
+    ratios to *baseline* or, if it is None, to the best of each instance. With *width*,
+    in millimetres, the picture is for a paper: exactly as wide, and without a title,
+    because its caption stands in the text. Raises UsageError for a comparison without
+    rows.
     """
     names = list(dict.fromkeys(row["instance"] for row in rows))
     if not names:
         raise UsageError("the comparison has no rows to draw")
-    if len(names) > 1:
-        return _ratios(rows, measure, baseline)
+    from matplotlib import rc_context
+
+    with rc_context({} if width is None else PAPER):
+        if len(names) > 1:
+            axes = _ratios(rows, measure, baseline)
+        else:
+            axes = _bars(rows, measure, below=width is not None)
+        if width is not None:
+            _fit_paper(axes, width)
+    return axes
+
+
+def _bars(rows: Sequence[Row], measure: str, below: bool) -> Any:
+    """Draw the bars of one instance, with the legend beside or *below* them; return the
+    axes.
+    """
     axes = new_axes(7.2, 1.5 + 0.27 * min(MOST_BARS, len(rows)))
     handles = _panel(axes, rows, measure)
-    axes.set_title(shortened(names[0], 40), fontsize="medium")
-    legend_beside(axes.figure, [handles[label] for label in sorted(handles, key=_rank)])
+    axes.set_title(shortened(rows[0]["instance"], 40), fontsize="medium")
+    entries = [handles[label] for label in sorted(handles, key=_rank)]
+    if below:
+        legend_below(axes.figure, entries)
+    else:
+        legend_beside(axes.figure, entries)
     return axes
+
+
+def _fit_paper(axes: Any, width: float) -> None:
+    """Make the picture *width* millimetres wide; remove its title, and shorten its
+    words to fit.
+    """
+    figure = axes.figure
+    high = figure.get_figheight()
+    figure.set_size_inches(width / INCH, high * PAPER["font.size"] / PLAIN_SIZE)
+    letters = width / INCH * 72 / (CHARACTER * PAPER["font.size"])
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    shown = [shortened(name, int(NAME_SHARE * letters)) for name in names]
+    axes.set_yticks(axes.get_yticks(), shown, fontsize="medium")
+    axes.set_xlabel(textwrap.fill(axes.get_xlabel(), int((1 - NAME_SHARE) * letters)))
+    axes.set_title("")
 
 
 def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:

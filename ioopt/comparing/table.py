@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from ioopt.comparing.measures import COUNTED, Row, spent, standing
+from ioopt.comparing.measures import REFERENCE, Row, spent, standing
 from ioopt.families import Kind, Metric
-from ioopt.metrics import TIE, GeometricMean, PairedRatio, geometric_mean, paired_ratios
-from ioopt.result import relative_gap
+from ioopt.metrics import LEAST_PAIRS, PairedRatio, paired_ratios
+from ioopt.result import Status, relative_gap
 from ioopt.tables import Form, fitting, percent, render
 from ioopt.units import (
     Unit,
@@ -27,6 +27,17 @@ from ioopt.verdict import strongest
 
 ESSENTIAL = 5
 """The number of columns that are never dropped: solver, status, measure, gap, ratio."""
+SUMMARY = [
+    "solver",
+    "pairs",
+    "ratio",
+    "95 % interval",
+    "wins/ties/losses",
+    "p",
+    "gap",
+    "time",
+]
+"""The columns of the summary over several instances."""
 Columns = dict[str, list[Any]]
 
 
@@ -59,10 +70,7 @@ def comparison_text(
         bound = shown.best_bound()
         if bound is not None:
             heading += f"; bound {bound}"
-        if form == "markdown":
-            parts.append(f"**{heading}**\n\n{table}")
-        else:
-            parts.append(f"{heading}\n{table}")
+        parts.append(headed(heading, table, form, width))
     if most_dropped and form == "table":
         parts.append(f"{counted(most_dropped, 'more column')}: --wide\n")
     return "\n".join(parts)
@@ -216,73 +224,139 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 
 
 def summary_text(
-    rows: Sequence[Row], measure: Metric, form: Form, width: int | None
+    rows: Sequence[Row],
+    kind: Kind,
+    measure: Metric,
+    baseline: str,
+    form: Form,
+    width: int | None,
 ) -> str:
-    """Return the summary over several instances with one line for each solver: counts
-    over all its rows, and means over the instances that every solver solved.
+    """Return the one table over several instances, with a line for each solver: the
+    geometric mean of its ratios to *baseline* with interval, counts and paired test,
+    and what was left out.
 
-    The ratio is a geometric mean; it has an interval if there are at least five
-    instances. A solver that solved no instance is ignored when these common instances
-    are determined.
+    All figures of a line are over the instances on which both the solver and the
+    baseline have a verified plan.
     """
-    common = _solved_by_all(rows)
     names = dict.fromkeys(row["solver"] for row in rows)
-    lines = []
+    ratios = baseline_ratios(rows, kind, measure, baseline, False)
+    pairs = {ratio.solver: ratio for ratio in ratios}
+    compared = [row for row in rows if _why_left_out(row, baseline) is None]
+    solved = {row["instance"] for row in compared if row["solver"] == baseline}
+    lines: list[list[Any]] = []
+    times = []
     for name in names:
-        own = [row for row in rows if row["solver"] == name]
-        lines.append(_summary_line(name, own, common))
-    headers = ["solver", "ratio", "95 % interval", "gap", "best", *COUNTED, "time"]
+        own = [row for row in compared if row["solver"] == name]
+        found = [row for row in own if row["instance"] in solved]
+        lines.append(_summary_line(name, pairs.get(name), found, name == baseline))
+        seconds = [time for time in map(spent, found) if time is not None]
+        times.append(median(seconds) if seconds else None)
+    for line, time in zip(lines, column("seconds", times), strict=True):
+        line.append(time)
+    shown = SUMMARY
     if form == "table":
-        headers = [textwrap.fill(header, 8) for header in headers]
-    table = render(headers, lines, form, width=width, keep=len(headers) - 1)
-    shared = counted(len(common), "instance")
-    return (
-        f"{len(by_instance(rows))} instances, by {measure}: means over the {shared} "
-        f"that every solver solved\n{table}"
-    )
+        shown = [textwrap.fill(name.replace("/", "/ "), 8) for name in SUMMARY]
+    table = render(shown, lines, form, width=width, keep=len(SUMMARY) - 2)
+    count = counted(len(by_instance(rows)), "instance")
+    heading = f"{count}, by {measure}; ratios to {baseline}"
+    said = [*_test_said(ratios), *_left_out_said(rows, baseline)]
+    return headed(heading, table, form, width) + remarks(said, form, width)
 
 
-def _solved_by_all(rows: Sequence[Row]) -> set[str]:
-    """Return the names of the instances that were solved by every solver, not counting
-    solvers that solved none.
+def _summary_line(
+    name: str, pair: PairedRatio | None, found: Sequence[Row], is_baseline: bool
+) -> list[Any]:
+    """Return the cells of one solver but its time: its ratios to the baseline, and the
+    mean gap of *found*, its rows of these pairs.
     """
-    solved: dict[str, set[str]] = {}
-    for row in rows:
-        if row["value"] is not None:
-            solved.setdefault(row["solver"], set()).add(row["instance"])
-    return set.intersection(*solved.values()) if solved else set()
-
-
-def _summary_line(name: str, own: Sequence[Row], common: set[str]) -> list[Any]:
-    """Return the cells of one solver: means over the *common* instances, and counts
-    over all its rows.
-    """
-    shared = [row for row in own if row["instance"] in common]
-    over = _ratio_over(shared)
-    best = 0
-    for row in own:
-        if row["ratio_to_best"] is not None and row["ratio_to_best"] <= 1 + TIE:
-            best += 1
-    standings = Counter(standing(row) for row in own)
-    times = [spent(row) for row in own]
-    seconds = [time for time in times if time is not None]
+    gap = percent(_mean([row["gap"] for row in found]))
+    if pair is None:
+        return [name, 0, None, None, None, None, gap]
+    if is_baseline:
+        return [name, pair.pairs, _fixed(1.0), None, None, None, gap]
     return [
         name,
-        _fixed(over.mean),
-        interval(over.low, over.high),
-        percent(_mean([row["gap"] for row in shared])),
-        best,
-        *(standings[what] for what in COUNTED),
-        quantity("seconds", median(seconds)) if seconds else None,
+        pair.pairs,
+        _fixed(pair.mean_ratio),
+        interval(pair.low, pair.high),
+        f"{pair.wins}/{pair.ties}/{pair.losses}",
+        _p_value(pair.holm_p_value),
+        gap,
     ]
 
 
-def _ratio_over(rows: Sequence[Row]) -> GeometricMean:
-    """Return the geometric mean of the rows' ratios to the best; its mean is None when
-    a ratio is unknown.
+def _p_value(value: float | None) -> str | None:
+    """Return a p-value as text with three decimals."""
+    if value is None:
+        return None
+    return "<0.001" if value < 0.0005 else f"{value:.3f}"
+
+
+def _test_said(ratios: Sequence[PairedRatio]) -> list[str]:
+    """Return the remark that says what the columns of ratios and p-values are."""
+    tests = sum(ratio.p_value is not None for ratio in ratios)
+    if not tests:
+        return [
+            "ratio: geometric mean over the pairs; interval and p need "
+            f"{LEAST_PAIRS} pairs."
+        ]
+    corrected = f", Holm-corrected for {tests} solvers" if tests > 1 else ""
+    return [
+        "ratio: geometric mean over the pairs; p: two-sided Wilcoxon signed-rank test "
+        f"of log ratios, without ties{corrected}."
+    ]
+
+
+def _left_out_said(rows: Sequence[Row], baseline: str) -> list[str]:
+    """Return the remark that says which runs have no ratio and why; none if all have
+    one.
     """
-    ratios = [row["ratio_to_best"] for row in rows]
-    return GeometricMean(None) if None in ratios else geometric_mean(ratios)
+    missing: dict[tuple[str, str], int] = Counter()
+    for row in rows:
+        why = _why_left_out(row, baseline)
+        if why is not None:
+            missing[row["solver"], why] += 1
+    if not missing:
+        return []
+    parts = [
+        f"{solver} on {counted(number, 'instance')} ({why})"
+        for (solver, why), number in missing.items()
+    ]
+    return [f"Left out: {', '.join(parts)}."]
+
+
+def _why_left_out(row: Row, baseline: str) -> str | None:
+    """Return why *row* has no value that can be compared; None if it has one."""
+    if row["violations"]:
+        return "broke a rule"
+    if row["value"] is None:
+        answered = row["status"] in (Status.OPTIMAL, Status.FEASIBLE)
+        return "without this measure" if answered else standing(row)
+    if row["solver"] == baseline:
+        return None if row["value"] > 0 else "0, to which there is no ratio"
+    return REFERENCE if row["reference"] else None
+
+
+def remarks(said: Sequence[str], form: Form, width: int | None) -> str:
+    """Return remarks above or below a table, wrapped to *width* characters."""
+    lines = []
+    for remark in said:
+        if width is None:
+            lines.append(remark)
+        else:
+            lines += textwrap.wrap(remark, width, break_on_hyphens=False)
+    if form == "latex":
+        lines = [f"% {line}" for line in lines]
+    if form == "markdown":
+        lines = ["", *lines]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def headed(heading: str, table: str, form: Form, width: int | None) -> str:
+    """Return *table* below its *heading*."""
+    if form == "markdown":
+        return f"**{heading}**\n\n{table}"
+    return remarks([heading], form, width) + table
 
 
 def interval(low: float | None, high: float | None) -> str | None:
@@ -347,4 +421,5 @@ def baseline_text(
             "solver\n"
         )
     heading = f"ratios to {baseline}, geometric means of pairs by instance"
-    return f"{heading}\n{render(headers, cells, form, width=width)}"
+    table = render(headers, cells, form, width=width)
+    return headed(heading, table, form, width)

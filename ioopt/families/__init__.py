@@ -351,6 +351,14 @@ class Kind(Format):
         """Return *plan* in the form in which solvers can begin from it."""
         return plan
 
+    def plan_meant(self, problem: Any, answer: object, name: str) -> object:
+        """Return the plan that a user's solver means by *answer*, which messages call
+        *name*; unchanged if the answer is a plan already.
+
+        Raises InstanceError, which names the item, for an answer that is wrong.
+        """
+        return answer
+
     def as_asked(
         self, problem: Any, request: SolveRequest, outcome: Outcome
     ) -> Outcome:

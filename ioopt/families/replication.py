@@ -163,6 +163,13 @@ class Replication(Kind):
     def start(self, plan: ReplicationPlan) -> ReplicationPlan:
         return plan.by_rules()
 
+    def plan_meant(
+        self, problem: ReplicationProblem, answer: object, name: str
+    ) -> object:
+        from ioopt.solvers.replication.own import plan_meant
+
+        return plan_meant(problem, answer, name)
+
     def as_asked(
         self, problem: ReplicationProblem, request: SolveRequest, outcome: Outcome
     ) -> Outcome:

@@ -85,7 +85,7 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
             "(see `ioopt instances`)"
         ) from None
     except IsADirectoryError:
-        raise InstanceError(f"{name}: is a directory, not an instance file") from None
+        raise InstanceError(f"{name}: is a directory; name a file in it") from None
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or error
         raise InstanceError(f"{_short(name)}: cannot be read: {why}") from None

@@ -117,6 +117,17 @@ def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
     )
 
 
+def legend_below(figure: Any, handles: Sequence[Any]) -> None:
+    """Put one legend for all panels of *figure* in a line below the panels."""
+    figure.legend(
+        handles=list(handles),
+        loc="outside lower center",
+        frameon=False,
+        fontsize="small",
+        ncols=max(1, len(handles)),
+    )
+
+
 def patches(kinds: Iterable[str]) -> list[Any]:
     """Return a legend entry for each of *kinds*, in the order of the palette."""
     from matplotlib.patches import Patch

@@ -26,16 +26,23 @@ def check_target(target: str) -> str:
     return ending
 
 
-def save(axes: Any, target: str) -> None:
+def save(axes: Any, target: str, *, exact: bool = False) -> None:
     """Write the figure of *axes* to the file *target*, in the format that its suffix
     names.
+
+    The margins are cut off unless the size of the figure is *exact*. Text in PDF files
+    is in TrueType fonts, because publishers refuse Type 3 fonts.
     """
+    from matplotlib import rc_context
+
     ending = check_target(target)
+    cut = None if exact else "tight"
     if ending == ".html":
         content = page(Path(target).stem, svg_text(axes.figure)).encode()
     else:
         out = io.BytesIO()
-        axes.figure.savefig(out, format=ending[1:], bbox_inches="tight", dpi=150)
+        with rc_context({"pdf.fonttype": 42}):
+            axes.figure.savefig(out, format=ending[1:], bbox_inches=cut, dpi=150)
         content = out.getvalue()
     write_bytes(target, content)
 

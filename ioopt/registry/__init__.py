@@ -4,7 +4,8 @@ A plugin registers objects in the entry point groups ``ioopt.solvers``
 (:class:`SolverSpec`), ``ioopt.kinds`` (classes derived from :class:`Kind`) and
 ``ioopt.importers`` (click commands). A plugin that cannot be loaded is left out and
 recorded in :data:`BROKEN`, so that it never breaks a command that does not need it.
-Instead of the name of a solver, ``module:function`` or a plain function may be given.
+Instead of the name of a solver, ``file.py:function``, ``module:function`` or a plain
+function may be given.
 """
 
 import inspect
@@ -14,7 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from importlib import metadata
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from types import ModuleType
 from typing import Any, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
@@ -307,7 +309,8 @@ def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
     """Return the solver called *name* (None: the default solver) for instances of
     *kind*.
 
-    *name* may also be a function or ``module:function``, as :func:`_own` explains.
+    *name* may also be a function, ``file.py:function`` or ``module:function``, as
+    :func:`_own` explains.
     Raises UsageError when no solver has that name, or when the named solver takes only
     other kinds.
     """
@@ -316,6 +319,8 @@ def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
         raise UsageError(f"solver: wanted a name or a function, not {shown(wanted)}")
     if not isinstance(wanted, str) or ":" in wanted:
         return _own(wanted, kind)
+    if wanted.endswith(".py"):
+        raise UsageError(f"solver {wanted!r}: name its function too: {wanted}:FUNCTION")
     other = [spec for spec in SOLVERS if spec.name == wanted]
     for spec in other:
         if kind.kind in spec.kinds:
@@ -451,8 +456,9 @@ def refuse_own(why: str) -> None:
 
 
 def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
-    """Return the solver row for a function of the user, given directly or as
-    ``module:function``. Its module may be in the working folder.
+    """Return the solver row for a function of the user, given directly, as
+    ``file.py:function`` or as ``module:function``. Its module may be in the working
+    folder.
 
     The function takes the problem, or the problem and a
     :class:`~ioopt.protocols.SolveRequest`; it returns an Outcome, a plan object or a
@@ -513,25 +519,60 @@ def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _find(target: str) -> object:
-    """Return the object called ``module:name``; its module is on the import path or in
-    the working folder.
+    """Return the object called ``file.py:name`` or ``module:name``.
+
+    The file may import others of its folder; a module is on the import path or in the
+    working folder.
     """
-    folder = os.getcwd()
+    path, _, name = target.rpartition(":")
+    in_file = path.endswith(".py")
+    folder = os.path.dirname(os.path.abspath(path)) if in_file else os.getcwd()
     added = folder not in sys.path
     if added:
         sys.path.append(folder)
     try:
-        return load_target(target)
+        return _in_file(path, name) if in_file else load_target(target)
     except (Exception, SystemExit) as error:
         cause = error.__cause__ if isinstance(error, UsageError) else None
         why = error if cause is None else cause
         raise UsageError(
             f"solver {target!r} cannot be loaded: {type(why).__name__}: {why}; "
-            "wanted package.module:function"
+            "wanted FILE.py:FUNCTION or package.module:function"
         ) from error
     finally:
         if added:
             sys.path.remove(folder)
+
+
+def _in_file(path: str, name: str) -> object:
+    """Return the object called *name* of the Python file *path*."""
+    found = vars(_module_in(path))
+    if name not in found:
+        functions = [key for key, value in found.items() if inspect.isfunction(value)]
+        raise AttributeError(f"{path} has no {name!r}; {suggest(name, functions)}")
+    return found[name]
+
+
+def _module_in(path: str) -> ModuleType:
+    """Return the module in the file *path*; the file is read again once it has
+    changed.
+    """
+    file = os.path.abspath(path)
+    # A name that no import can have, so that no other module is hidden.
+    name = f"{file} of {os.stat(file).st_mtime_ns}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
 
 
 def measure_of(kind: Kind, name: str | None = None) -> Metric:

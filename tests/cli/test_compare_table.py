@@ -1,8 +1,11 @@
 """What ``ioopt compare`` says: one measure, marked rows, tables that fit."""
 
 import json
+import math
 import random
 import re
+from operator import truediv
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -169,6 +172,116 @@ def test_several_files_give_paired_ratios_to_base_line(run):
     )
     assert found["mean_ratio"] == pytest.approx((ratios[0] * ratios[1]) ** 0.5)
     assert (found["pairs"], found["low"], found["high"]) == (2, None, None)
+
+
+OWN = """
+def in_turn(problem):
+    nodes = [node.id for node in problem.nodes]
+    queues = {node: [] for node in nodes}
+    for k, task in enumerate(problem.tasks):
+        queues[nodes[k % len(nodes)]].append(task.id)
+    return queues
+"""
+
+
+@pytest.fixture
+def many(run, tmp_path, monkeypatch):
+    """A folder of six small batches, and a solver in a file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    words = ("replication", "--preset", "tiny", "--count", "6", "-o", "many")
+    assert run("instances", "generate", *words)[0] == 0
+    return [str(path) for path in sorted((tmp_path / "many").glob("*.json"))]
+
+
+def test_a_count_of_instances_fills_a_folder_with_seeds_in_order(run, many, tmp_path):
+    """They are the six files that six calls write; an old file is no folder."""
+    words = ("instances", "generate", "replication", "--preset", "tiny")
+    for seed, path in enumerate(many):
+        assert run(*words, "--seed", str(seed), "-o", "-")[1] == Path(path).read_text()
+    code, _, err = run(*words, "--count", "2", "-o", "mine.py")
+    assert code == 2 and err == "ioopt: mine.py: no folder to write to: File exists\n"
+    assert (tmp_path / "mine.py").read_text() == OWN
+
+
+def test_an_own_solver_alone_gets_quick_rivals_over_several_instances(run, many):
+    code, out, err = run("compare", *many, "--solver", "mine.py:in_turn")
+    assert code == 0 and out.startswith("6 instances") and " ratios to mine.py" in out
+    assert [line.split()[0] for line in out.splitlines()[5:8]] == [
+        "mine.py:in_turn",
+        "minmin",
+        "job-data-present",
+    ]
+    assert "mine.py:in_turn is compared with minmin, job-data-present" in err
+    code, out, _ = run("compare", many[0], "--solver", "mine.py:in_turn")
+    assert code == 0 and "minmin" not in out
+
+
+def test_a_summary_agrees_with_the_rows(run, many):
+    """The ratio is the sixth root of the product; json has the uncorrected p too."""
+    asked = ("compare", *many, *("--solver", "mine.py:in_turn", "--solver", "minmin"))
+    _, text, _ = run(*asked)
+    document = json.loads(run(*asked, "--format", "json")[1])
+    values = {"mine.py:in_turn": [], "minmin": []}
+    for row in document["rows"]:
+        values[row["solver"]].append(row["value"])
+    ratio = math.prod(map(truediv, values["minmin"], values["mine.py:in_turn"]))
+    line = next(line for line in text.splitlines() if line.startswith("minmin"))
+    assert line.split()[1:3] == ["6", f"{ratio ** (1 / 6):.3f}"]
+    found = next(
+        row
+        for row in document["ratios"]
+        if row["solver"] == "minmin" and row["metric"] == "makespan_seconds"
+    )
+    assert f"{found['wins']}/{found['ties']}/{found['losses']}" in line
+    assert found["p_value"] == found["holm_p_value"] <= 1  # one rival
+
+
+def test_a_latex_table_needs_booktabs_alone(run, many):
+    """What is no comment is one tabular, whose lines have as many cells as columns."""
+    asked = ("--solver", "mine.py:in_turn", "--solver", "minmin", "--format", "latex")
+    _, out, _ = run("compare", *many, *asked)
+    lines = [line for line in out.splitlines() if not line.startswith("% ")]
+    form = re.fullmatch(r"\\begin\{tabular\}\{([lr]+)\}", lines[0])
+    assert form is not None and lines[-1] == r"\end{tabular}"
+    assert [lines[1], lines[3], lines[-2]] == [r"\toprule", r"\midrule", r"\bottomrule"]
+    for line in (lines[2], *lines[4:-2]):
+        assert len(line.split(" & ")) == len(form[1]) and line.endswith(r" \\")
+    assert r"mine.py:in\_turn & 6 & 1.000" in out and r"95 \% interval" in out
+    _, out, _ = run("compare", many[0], *asked)
+    assert out.startswith("% ") and out.count(r"\begin{tabular}") == 1
+
+
+def test_latex_escapes_every_character_that_it_would_read():
+    text = render(["a"], [["&%$#_{}~^\\<>[*\n"]], "latex").splitlines()[4]
+    assert text == (
+        r"\&\%\$\#\_\{\}\textasciitilde{}\textasciicircum{}\textbackslash{}"
+        r"$<$$>${[}{*}  \\"
+    )
+
+
+def test_a_picture_for_a_paper_has_the_width_asked_for(run, many, tmp_path):
+    """85 mm are 240.94 points; fonts are embedded as TrueType, no text is below 6."""
+    pytest.importorskip("matplotlib")
+    asked = ("--solver", "mine.py:in_turn", "--solver", "minmin", "--plot-width", "85")
+    run("compare", *many, *asked[:-2], "--format", "json", "-o", "many.json")
+    for words in (
+        ("compare", *many[:1], *asked, "--plot", "out.pdf"),
+        ("compare", *many, *asked, "--plot", "out.pdf"),
+        ("plot", "many.json", "-o", "out.pdf", "--width", "85"),
+    ):
+        assert run(*words)[0] == 0
+        pdf = (tmp_path / "out.pdf").read_bytes()
+        box = re.search(rb"/MediaBox \[ 0 0 ([0-9.]+) ", pdf)
+        assert box is not None and float(box[1]) == pytest.approx(85 / 25.4 * 72)
+        assert b"/Type3" not in pdf
+    for words, said in (
+        (("compare", *many, *asked[:-1], "5", "--plot", "out.pdf"), "40.0<=x<=400.0"),
+        (("compare", *many, *asked), "add --plot OUT.pdf"),
+        (("plot", "a.json", "b.json", "-o", "o.pdf", "--width", "85"), "one compar"),
+    ):
+        code, _, err = run(*words)
+        assert code == 2 and said in err
 
 
 @pytest.mark.parametrize("seed", range(20))

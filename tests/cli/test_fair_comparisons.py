@@ -224,8 +224,8 @@ def test_ratios_to_a_baseline_leave_it_out(run):
     )
 
 
-def test_one_summary_comes_first(run):
-    _, out, _ = run(
+def test_several_instances_give_one_summary_and_their_tables_when_wide(run):
+    asked = (
         "compare",
         "rounds4",
         "two-pairs",
@@ -233,11 +233,12 @@ def test_one_summary_comes_first(run):
         "--baseline",
         "minmin",
     )
+    _, out, _ = run(*asked)
     assert out.startswith("2 instances, by makespan_seconds")
-    order = [
-        out.index(text)
-        for text in ("2 instances", "ratios to", "rounds4, by", "two-pairs, by")
-    ]
+    assert "rounds4, by" not in out and out.count("minmin") == 2
+    _, out, _ = run(*asked, "--wide")
+    told = ("2 instances", "rounds4, by", "two-pairs, by", "ratios to minmin, ")
+    order = [out.index(text) for text in told]
     assert order == sorted(order)
 
 
@@ -379,6 +380,137 @@ def test_a_proof_that_the_best_known_plan_contradicts_is_no_proof(run):
     )
     assert found["bound"] == pytest.approx(8.12)  # what the instance alone tells
     assert "its bound 14.12 is left out: the best known plan" in plain(err)
+
+
+QUEUES = """
+def both(problem):
+    order = {node.id: [] for node in problem.nodes}
+    assign = {}
+    for k, task in enumerate(problem.tasks):
+        assign[task.id] = problem.nodes[k % len(order)].id
+        order[assign[task.id]].append(task.id)
+    return {"assign": assign, "order": order}
+
+def queues(problem):
+    return both(problem)["order"]
+
+def outcome(problem, request):
+    from ioopt.protocols import Outcome
+    return Outcome(queues(problem))
+
+def missing(problem):
+    plan = both(problem)
+    plan["order"][problem.nodes[0].id].remove(problem.tasks[0].id)
+    return plan
+
+def twice(problem):
+    plan = queues(problem)
+    plan[problem.nodes[1].id].append(problem.tasks[0].id)
+    return plan
+
+def nowhere(problem):
+    return queues(problem) | {"n9": []}
+
+def stranger(problem):
+    plan = queues(problem)
+    plan[problem.nodes[0].id].append("t99")
+    return plan
+
+def elsewhere(problem):
+    plan = both(problem)
+    plan["assign"][problem.tasks[0].id] = problem.nodes[1].id
+    return plan
+
+def partly(problem):
+    plan = both(problem)
+    del plan["assign"][problem.tasks[1].id]
+    return plan
+
+def numbers(problem):
+    return {problem.nodes[0].id: [0]}
+"""
+WRONG = {
+    "missing": "task 't0' is in no queue",
+    "twice": "task 't0' is listed twice in the queues: on n0 and on n1",
+    "nowhere": "order: there is no node 'n9'",
+    "stranger": "order of n0: there is no task 't99'",
+    "elsewhere": "task 't0' is assigned to 'n1', but stands in the queue of 'n0'",
+    "partly": "assign: task 't1' is missing",
+    "numbers": "order.n0[0]: input should be a valid string, not 0 (and 1 more)",
+}
+
+
+@pytest.fixture
+def heuristics(tmp_path):
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "queues.py").write_text(QUEUES)
+
+
+@pytest.mark.parametrize("instance", ["rounds4", "image-16x3", "flow-chains"])
+def test_queues_are_a_plan_whose_transfers_the_replay_makes(run, heuristics, instance):
+    """On disks of one file as in a workflow; assign and order, or queues alone."""
+    named = [f"deep/queues.py:{name}" for name in ("both", "queues", "outcome")]
+    code, out, _ = run("compare", instance, *words(*named), "--format", "json")
+    rows = json.loads(out)["rows"]
+    assert code == 0 and len({row["value"] for row in rows}) == 1
+    result = ioopt.solve(instance, named[0])
+    assert not result.violations and not ioopt.check(instance, result)
+    assert result.schedule is not None and result.schedule["transfers"]
+    order = {"order": result.plan["order"], "eviction": result.plan["eviction"]}
+    assert ioopt.simulate(instance, order).metrics["makespan_seconds"] == result.value
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_queue_is_one_line_that_names_the_item(run, heuristics, name):
+    named = f"deep/queues.py:{name}"
+    said = f"the plan of {named}: {WRONG[name]}\n"
+    assert run("solve", "rounds4", *words(named)) == (2, "", f"ioopt: {said}")
+    code, out, err = run("compare", "rounds4", *words(named, "minmin"))
+    assert code == 5 and "minmin" in out and err.count("\n") <= 2
+    assert plain(err) == plain(f"note: rounds4: {named}: {said}")
+
+
+def test_a_solver_in_a_file_is_read_again_once_changed(run, tmp_path):
+    """It may import files beside it, and has settings like one in a module."""
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "beside.py").write_text("NODE = 0\n")
+    file = tmp_path / "deep" / "h.py"
+    file.write_text(
+        "from beside import NODE\n"
+        "from pydantic import BaseModel\n"
+        "class Settings(BaseModel):\n"
+        "    node: int = NODE\n"
+        "def solve(problem, request):\n"
+        "    tasks = [task.id for task in problem.tasks]\n"
+        "    return {problem.nodes[request.settings.node].id: tasks}\n"
+    )
+    for asked, node in (("", "n0"), (":node=1", "n1")):
+        text = f"deep/h.py:solve{asked}"
+        code, out, _ = run("compare", "cycle3", *words(text), "--format", "json")
+        row = json.loads(out)["rows"][0]
+        assert (code, row["solver"], row["status"]) == (0, text, "feasible")
+        chosen = {"node": int(node[1:])}
+        plan = ioopt.solve("cycle3", "deep/h.py:solve", settings=chosen).plan
+        assert list(plan["order"]) == [node]
+    file.write_text(file.read_text().replace("NODE\n    ", "2\n    ", 1))
+    file.write_text(file.read_text().replace("int = NODE", "int = 2"))
+    os.utime(file, ns=(1, 1))
+    assert list(ioopt.solve("cycle3", "deep/h.py:solve").plan["order"]) == ["n2"]
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("theirs.py", "solver 'theirs.py': name its function too: theirs.py:FUNCTION"),
+        ("theirs.py:crash", "theirs.py has no 'crash'; did you mean 'crashes'?"),
+        ("none.py:solve", "FileNotFoundError: [Errno 2] No such file or directory"),
+        ("broken.py:solve", "cannot be loaded: SyntaxError: "),
+    ],
+)
+def test_a_file_without_the_solver_is_named(run, tmp_path, named, said):
+    (tmp_path / "broken.py").write_text("def solve(problem:\n")
+    code, out, err = run("solve", "cycle3", *words(named))
+    assert (code, out) == (2, "") and said in plain(err) and err.count("\n") == 1
 
 
 def test_a_module_that_exits_when_it_is_loaded_is_named(run, tmp_path):

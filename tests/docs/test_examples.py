@@ -2,12 +2,14 @@
 and ``ioopt`` lines.
 
 A block preceded by ``<!-- not run: reason -->`` is left out. TOML and JSON
-blocks are written to the files that the commands of the page name first, so that
-a page reads as a session.
+blocks are written to the files that the commands of the page name first, and a
+Python block that begins with ``# NAME.py`` also to NAME.py, so that a page reads
+as a session.
 """
 
 import re
 import shlex
+from glob import glob
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,10 @@ def write_inputs(page: Path, folder: Path) -> None:
         names = re.findall(rf"(?<![\w./-])([\w-]+\.{kind})\b", text)
         if bodies and names:
             (folder / names[0]).write_text(bodies[0])
+    for block in blocks(page):
+        named = re.match(r"# (\w+\.py)\n", block["body"])
+        if block["kind"] == "python" and named:
+            (folder / named[1]).write_text(block["body"])
 
 
 def figures(page: Path) -> list[str]:
@@ -49,9 +55,12 @@ def figures(page: Path) -> list[str]:
 
 
 def run_command(line: str) -> None:
+    """Run *line*; like a shell, replace patterns of file names by the names."""
     from ioopt.cli.main import main
 
-    words = shlex.split(line, comments=True)
+    words = []
+    for word in shlex.split(line, comments=True):
+        words += sorted(glob(word)) or [word]
     code = main(words[1:])
     assert code == 0, f"{line!r} ended with {code}"
 
@@ -59,6 +68,7 @@ def run_command(line: str) -> None:
 LONG = {
     "README",
     "campaigns",
+    "compare",
     "fit",
     "flexgang",
     "flexgang-assignment",

@@ -80,7 +80,10 @@ def test_a_function_is_a_solver(function):
 def test_a_plan_of_another_form_is_named():
     with pytest.raises(InstanceError, match=r"the plan of .*lambda.*: "):
         ioopt.solve("cycle3", lambda problem: {"assign": 3})
-    result = ioopt.solve("cycle3", lambda problem: {"assign": {}, "order": {}})
+    with pytest.raises(InstanceError, match="task 't0' is in no queue"):
+        ioopt.solve("cycle3", lambda problem: {"assign": {}, "order": {}})
+    moves = {"assign": {}, "order": {}, "remote": [("f0", "n0")]}
+    result = ioopt.solve("cycle3", lambda problem: moves)
     assert result.status == "error" and result.violations
 
 

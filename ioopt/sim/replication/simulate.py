@@ -10,6 +10,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from ioopt.compiled.library import Engine
 from ioopt.compiled.memory import Maker
@@ -60,36 +61,7 @@ class Entries:
 
         Raises SimulationError for items that are unknown, missing or listed twice.
         """
-        for known in plan.order:
-            require_place("node", known, problem.node_index, "order")
-        names = [task.id for task in problem.tasks]
-        owner = [-1] * len(names)
-        copy_files: list[int] = []
-        queues: list[list[int]] = []
-        for i, node in enumerate(problem.nodes):
-            queue = []
-            where = f"order of {node.id}"
-            for item in plan.order.get(node.id, ()):
-                if isinstance(item, CopyEntry):
-                    copy_files.append(
-                        require_place("file", item.copy_file, problem.file_index, where)
-                    )
-                    queue.append(len(names))
-                    names.append(f"copy of {item.copy_file}")
-                    owner.append(i)
-                    continue
-                k = require_place("task", item, problem.task_index, where)
-                if owner[k] >= 0:
-                    raise SimulationError(
-                        f"task {item!r} is listed twice in the queues: on "
-                        f"{problem.nodes[owner[k]].id} and on {node.id}"
-                    )
-                owner[k] = i
-                queue.append(k)
-            queues.append(queue)
-        for k, task in enumerate(problem.tasks):
-            if owner[k] < 0:
-                raise SimulationError(f"task {task.id!r} is in no queue")
+        queues, names, copy_files, owner = read_queues(problem, plan)
         for k in range(len(problem.tasks)):
             _fits(problem, k, owner[k])
         rounds, drops = _barriers(problem, plan, queues)
@@ -138,6 +110,55 @@ class Entries:
             raise SimulationError(
                 f"the order of the queues is a deadlock (dependency cycle): {names}"
             )
+
+
+class ReadQueues(NamedTuple):
+    """The queues of a plan as entry numbers, the names of the entries, the files of the
+    copy entries, and the node of each entry.
+    """
+
+    queues: list[list[int]]
+    names: list[str]
+    copy_files: list[int]
+    owner: list[int]
+
+
+def read_queues(problem: ReplicationProblem, plan: ReplicationPlan) -> ReadQueues:
+    """Return the queues of *plan*.
+
+    Raises SimulationError for items that are unknown, missing or listed twice.
+    """
+    for known in plan.order:
+        require_place("node", known, problem.node_index, "order")
+    names = [task.id for task in problem.tasks]
+    owner = [-1] * len(names)
+    copy_files: list[int] = []
+    queues: list[list[int]] = []
+    for i, node in enumerate(problem.nodes):
+        queue = []
+        where = f"order of {node.id}"
+        for item in plan.order.get(node.id, ()):
+            if isinstance(item, CopyEntry):
+                copy_files.append(
+                    require_place("file", item.copy_file, problem.file_index, where)
+                )
+                queue.append(len(names))
+                names.append(f"copy of {item.copy_file}")
+                owner.append(i)
+                continue
+            k = require_place("task", item, problem.task_index, where)
+            if owner[k] >= 0:
+                raise SimulationError(
+                    f"task {item!r} is listed twice in the queues: on "
+                    f"{problem.nodes[owner[k]].id} and on {node.id}"
+                )
+            owner[k] = i
+            queue.append(k)
+        queues.append(queue)
+    for k, task in enumerate(problem.tasks):
+        if owner[k] < 0:
+            raise SimulationError(f"task {task.id!r} is in no queue")
+    return ReadQueues(queues, names, copy_files, owner)
 
 
 def require_place(what: str, name: str, index: Mapping[str, int], where: str) -> int:

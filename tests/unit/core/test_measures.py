@@ -2,13 +2,17 @@
 how tables show them.
 """
 
+import math
+import random
+from itertools import product
+
 import pytest
 
 from ioopt.comparing import compare_rows
 from ioopt.comparing.measures import add_ratios, standing
 from ioopt.comparing.table import comparison_text, summary_text
 from ioopt.errors import UsageError
-from ioopt.metrics import paired_ratios
+from ioopt.metrics import holm, paired_ratios, signed_rank_p
 from ioopt.registry import KINDS, measure_of
 from ioopt.registry.types import Metric
 from ioopt.result import relative_gap
@@ -37,6 +41,7 @@ def result_row(status, makespan, *, reference=False, bound=None, **metrics):
         "gap": None,
         "metrics": {"makespan_seconds": makespan, **metrics},
         "reference": reference,
+        "violations": [],
         "build_seconds": None,
         "solve_seconds": None,
         "value": value,
@@ -130,37 +135,67 @@ def test_what_became_of_a_row(status, stop, said):
     assert standing(rows[0]) == said
 
 
-def test_means_are_over_the_instances_that_all_answered():
-    """b has no answer on j, c none at all: over i alone, a is 10/8 and b 1."""
-    values = {("a", "i"): 10.0, ("b", "i"): 8.0, ("a", "j"): 1.0, ("b", "j"): None}
+def several(values):
+    """Rows of solvers on instances: {(solver, instance): value, or why there is
+    none}.
+    """
     rows = []
-    for name in ("i", "j"):
+    for name in dict.fromkeys(instance for _, instance in values):
         own = []
-        for solver in ("a", "b", "c"):
-            value = values.get((solver, name))
-            status = (
-                "does not apply"
-                if solver == "c"
-                else "feasible"
-                if value
-                else "unknown"
-            )
-            own.append(result_row(status, value) | {"solver": solver, "instance": name})
+        for (solver, instance), value in values.items():
+            if instance != name:
+                continue
+            known = isinstance(value, float)
+            one = result_row("feasible", value) if known else result_row(value, None)
+            more = {"solver": solver, "instance": name}
+            if known:
+                more["metrics"] = {"makespan_seconds": value}
+            own.append(one | more)
         add_ratios(own, MAKESPAN)
         rows += own
-    text = summary_text(rows, MAKESPAN, "table", 80)
-    assert "means over the 1 instance that every solver solved" in text
-    cells = [line.split() for line in text.splitlines()[-3:]]
-    # solver, ratio, interval, gap, best, no answer, failed, fell back,
-    # does not apply, time
-    assert cells[0] == ["a", "1.250", "-", "-", "1", "0", "0", "0", "0", "-"]
-    assert cells[1] == ["b", "1.000", "-", "-", "1", "1", "0", "0", "0", "-"]
-    assert cells[2] == ["c", "-", "-", "-", "0", "0", "0", "0", "2", "-"]
-    found = {
-        r.solver: (r.mean_ratio, r.pairs)
-        for r in paired_ratios(rows, "b", ["makespan_seconds"])
-    }
-    assert found == {"a": (1.25, 1), "b": (1.0, 1)}
+    return rows
+
+
+def test_a_summary_is_over_pairs_and_names_what_is_left_out():
+    """a and b have two pairs, 10/8 and 1/2; c is nowhere, a broken plan and no answer
+    of b take one pair each.
+    """
+    values = {("a", "i"): 10.0, ("b", "i"): 8.0, ("c", "i"): "does not apply"}
+    values |= {("a", "j"): 1.0, ("b", "j"): "unknown", ("c", "j"): "does not apply"}
+    values |= {("a", "k"): 1.0, ("b", "k"): 2.0, ("c", "k"): "does not apply"}
+    values |= {("a", "l"): "error", ("b", "l"): 2.0, ("c", "l"): "feasible"}
+    rows = several(values)
+    for row in rows:
+        row["violations"] = (
+            [{}] if (row["solver"], row["instance"]) == ("a", "l") else []
+        )
+    text = summary_text(rows, REPLICATION, MAKESPAN, "b", "table", 80)
+    assert text.startswith("4 instances, by makespan_seconds (less is better); ratios")
+    cells = {line.split()[0]: line.split() for line in text.splitlines()[5:8]}
+    # solver, pairs, ratio, interval, wins/ties/losses, p, gap, time
+    assert cells["a"][1:5] == ["2", "0.791", "-", "1/0/1"]
+    assert cells["b"][1:3] == ["3", "1.000"] and cells["c"][1:4] == ["0", "-", "-"]
+    assert (
+        "Left out: c on 3 instances (does not apply), b on 1 instance (no answer), "
+        "a on 1 instance (broke a rule), c on 1 instance (without this measure)."
+    ) in " ".join(text.split())
+    assert "interval and p need 5 pairs" in text
+
+
+def test_a_summary_states_the_corrected_test():
+    """b is longer than a on six of six, c on five of six by the same factors."""
+    factors = [1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
+    values = {}
+    for name, factor in zip("ijklmn", factors):
+        values["a", name] = 1.0
+        values["b", name] = factor
+        values["c", name] = factor if name != "i" else 1 / 1.1
+    text = summary_text(several(values), REPLICATION, MAKESPAN, "a", "csv", None)
+    b, c = (line.split(",") for line in text.splitlines()[3:5])
+    assert (b[4], c[4]) == ("0/0/6", "1/0/5")
+    # 2/64 twice over; 4/64, the greatest sum of ranks but one
+    assert (b[5], c[5]) == ("0.062", "0.062")
+    assert "Holm-corrected for 2 solvers" in text and "Left out" not in text
 
 
 def test_bounds_of_a_restricted_problem_are_not_for_others():
@@ -222,9 +257,8 @@ def test_no_line_is_wider_than_the_terminal(width, kind):
     assert max(map(len, text.splitlines()[1:])) <= width
     wide = comparison_text(rows, spec, by, None)
     assert ("--wide" in text) == (len(wide.splitlines()[1]) > len(text.splitlines()[1]))
-    assert max(
-        map(len, summary_text(rows, by, "table", width).splitlines()[1:])
-    ) <= max(80, width)
+    summary = summary_text(rows, spec, by, rows[0]["solver"], "table", width)
+    assert max(map(len, summary.splitlines()[1:])) <= max(80, width)
 
 
 def test_tables_drop_columns_from_the_right_and_wrap_only_the_last():
@@ -268,6 +302,30 @@ def test_intervals_wins_ties_and_losses_by_hand():
     assert (b.mean_ratio, b.low, b.high) == pytest.approx((1.0, 1 / 2.364711, 2.364711))
     # Four pairs have a mean and no interval; an arithmetic mean would say 1.25.
     assert (c.mean_ratio, c.pairs, c.low, c.high) == (pytest.approx(1.0), 4, None, None)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_signed_rank_test_counts_all_signs(seed):
+    """The share of the 2^n assignments of signs whose sum of positive ranks is as far
+    from its mean as the one found.
+    """
+    draw = random.Random(seed)
+    logs = [draw.gauss(0.4, 1.0) for _ in range(8)]
+    ranks = [sorted(map(abs, logs)).index(abs(log)) + 1 for log in logs]
+    found = abs(sum(rank for rank, log in zip(ranks, logs) if log > 0) - 18)
+    far = 0
+    for signs in product((0, 1), repeat=8):
+        far += abs(sum(rank for rank, sign in zip(ranks, signs) if sign) - 18) >= found
+    ratios = [math.exp(log) for log in logs]
+    assert signed_rank_p(ratios) == pytest.approx(far / 2**8)
+    assert signed_rank_p([*ratios, 1.0, 1 + 1e-12]) == pytest.approx(far / 2**8)
+    assert signed_rank_p(ratios[:4]) is None and signed_rank_p([*ratios, 0.0]) is None
+
+
+def test_holm_corrects_step_by_step_and_keeps_the_order():
+    """Four values: times 4, 3, 2, 1 in ascending order, never below the one before."""
+    assert holm([0.03, 0.01, 0.02, 0.9]) == pytest.approx([0.06, 0.04, 0.06, 0.9])
+    assert holm([0.6, 0.7]) == [1.0, 1.0] and holm([]) == []
 
 
 def test_what_is_not_sound_has_no_ratio_and_no_win():
