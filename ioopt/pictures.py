@@ -7,7 +7,7 @@ from typing import Any
 
 from ioopt.errors import UsageError
 from ioopt.formats.native import dump_json, write_text
-from ioopt.plot.layout import legend_beside
+from ioopt.plot.layout import WIDTH, legend_above
 from ioopt.plot.page import save, svg_text
 from ioopt.problems.base import Json
 from ioopt.registry import KINDS
@@ -78,31 +78,42 @@ def gantt_of(result: Result) -> str:
     return "gantt" if "gantt" in _pictures(result) else DEFAULT
 
 
-def draw_beside(results: Sequence[Result]) -> Any:
-    """Draw the Gantt charts of *results* below each other on one time scale, and return
-    the last axes; raise UsageError for a result without a Gantt chart.
+def draw_beside(results: Sequence[Result], picture: str | None = None) -> Any:
+    """Draw one picture of each of *results* below each other on one time scale, and
+    return the last axes: *picture*, or the first that has a time scale.
+
+    Raises UsageError for a result without such a picture.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 3.2 * len(results)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.4 + 2.7 * len(results)), layout="constrained")
     panels = figure.subplots(len(results), squeeze=False)[:, 0]
     until = max(map(_last_end, results))
     handles: Json = {}
+    heading = ""
     for panel, result in zip(panels, results, strict=True):
-        draw = _pictures(result).get(gantt_of(result))
-        if draw is None or "until" not in signature(draw).parameters:
-            raise UsageError(
-                f"{result.instance}: {result.solver}: no Gantt chart to draw "
-                "beside others"
-            )
-        draw(result, axes=panel, until=until)
+        _on_time_scale(result, picture)(result, axes=panel, until=until)
         if legend := panel.get_legend():
             texts = [text.get_text() for text in legend.get_texts()]
             handles |= dict(zip(texts, legend.legend_handles, strict=True))
+            heading = legend.get_title().get_text()
             legend.remove()
         panel.set_xlabel(panel.get_xlabel() if panel is panels[-1] else "")
-    legend_beside(figure, list(handles.values()))
+    legend_above(figure, handles, heading)
     return panels[-1]
+
+
+def _on_time_scale(result: Result, picture: str | None) -> Callable[..., Any]:
+    """Return the function that draws *picture* of *result* on a time scale or, if it is
+    None, the first picture that has one.
+    """
+    for name, draw in _pictures(result).items():
+        if picture in (None, name) and "until" in signature(draw).parameters:
+            return draw
+    words = "picture on a time scale" if picture is None else f"picture {picture!r}"
+    raise UsageError(
+        f"{result.instance}: {result.solver}: no {words} to draw beside others"
+    )
 
 
 def _last_end(result: Result) -> float:

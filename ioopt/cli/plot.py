@@ -27,6 +27,7 @@ Examples:
   ioopt plot result.json -o gantt.png
   ioopt plot result.json --picture gantt -o jobs.svg
   ioopt plot minmin.json ours.json -o beside.png     (Gantt charts on one scale)
+  ioopt plot base-line.json fill.json -o bandwidth.png         (batch I/O)
   ioopt plot replay.json -o replay.png          (of `ioopt simulate -o`)
   ioopt plot comparison.json -o bars.html
   ioopt plot runs.sqlite -o report.html
@@ -59,9 +60,9 @@ def plot(
 ) -> None:
     """Draw RESULT: a Gantt chart, bandwidth, a matrix or bars, depending on its family.
 
-    Several results are drawn as Gantt charts on one scale of time. Run stores are
-    opened read-only and merged; they give a page with tables and pictures, a table of
-    all rows, or one picture.
+    Several results are drawn below each other on one scale of time: bandwidth of batch
+    I/O, else Gantt charts. Run stores are opened read-only and merged; they give a page
+    with tables and pictures, a table of all rows, or one picture.
     """
     stores = all(map(_is_store, sources))
     if stores and picture is None and Path(output).suffix.lower() in REPORTS:
@@ -77,12 +78,8 @@ def plot(
         names = ", ".join(sources)
         raise UsageError(f"{names}: --kind and --measure belong to run stores")
     if len(sources) > 1:
-        if picture is not None:
-            raise UsageError(
-                "several results are drawn as Gantt charts; leave out --picture"
-            )
         results = [result_to_draw(read_json(name), name) for name in sources]
-        save(draw_beside(results), output)
+        save(draw_beside(results, picture), output)
         return
     (result,) = sources
     data = read_json(result)

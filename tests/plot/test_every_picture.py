@@ -15,7 +15,8 @@ from ioopt.options import Deadline
 from ioopt.pictures import draw_result
 from ioopt.plot import palette
 from ioopt.plot.curves import plot_sweep
-from ioopt.plot.gantt import _Rows, plot_replication, plot_timeline
+from ioopt.plot.gantt import plot_replication, plot_timeline
+from ioopt.plot.lanes import Rows
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
 from ioopt.registry import KINDS
 from ioopt.timeline import Interval, Timeline
@@ -149,13 +150,16 @@ def test_names_are_written_where_they_fit_and_only_there():
     axes.set_ylim(0, 2)
     boxes = [
         Box(0, 0, 60, 1, "a name", "#000000"),
-        Box(60, 0, 2, 1, "another", "#FFFFFF"),
+        Box(60, 0, 3, 1, "upwards", "#FFFFFF"),
+        Box(64, 0, 1, 1, "narrow", "#FFFFFF"),
     ]
     boxes += [
         Box(0, 1.5, 60, 0.02, "flat", "#000000"),
         Box(70, 0, 30, 2, "x" * 80, "#000000"),
     ]
-    assert [text.get_text() for text in name_boxes(axes, boxes)] == ["a name"]
+    written = {text.get_text(): text for text in name_boxes(axes, boxes)}
+    angles = {name: text.get_rotation() for name, text in written.items()}
+    assert angles == {"a name": 0, "upwards": 90}
     many = [Box(k, 0, 1, 1, "x", "#000000") for k in range(1000)]
     axes.set_xlim(0, 5)
     assert len(name_boxes(axes, many, most=7)) == 7
@@ -185,15 +189,15 @@ def test_transfers_of_a_node_that_overlap_get_lanes_of_their_own():
         Interval(3, 5, "n0", "copy", "c"),
         Interval(0, 4, "n0", "save", "d"),
         Interval(2, 4, "n0", "save", "e"),
-        Interval(0, 5, "n0", "compute", "t", info={"core": 0, "last_core": 0}),
+        Interval(0, 5, "n0", "compute", "t", info={"cores": 1}),
     ]
-    place = _Rows({"n0": 0}, intervals)
+    place = Rows({"n0": 0}, intervals)
     tops = [place(item)[0] for item in intervals]
     each = 0.76 / 5
     expected = [-0.38, -0.38 + each, -0.38 + each, -0.38 + 2 * each, -0.38 + 3 * each]
     assert tops == pytest.approx([*expected, -0.38 + 4 * each])
     crowd = [Interval(0, 1, "n0", "remote", f"f{k}") for k in range(20)]
-    lows = {place(item)[0] for place in [_Rows({"n0": 0}, crowd)] for item in crowd}
+    lows = {place(item)[0] for place in [Rows({"n0": 0}, crowd)] for item in crowd}
     assert len(lows) == 8 and max(lows) < 0.38
 
 
@@ -203,7 +207,7 @@ def test_the_legend_of_shared_storage_names_whole_tasks():
     batch.add_task(1, inputs=[batch.add_file(20)], outputs=[batch.add_file(10)])
     axes = plot_replication(ioopt.solve(batch, "fifo"))
     words = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert "task: reads, computes, writes" in words and "compute" not in words
+    assert "task: reads, computes, writes" in words and "computing" not in words
 
 
 def test_no_error_bar_of_a_time_goes_below_zero():
