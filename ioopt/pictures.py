@@ -129,13 +129,30 @@ def _last_end(result: Result) -> float:
 
 
 def save_result(result: Result, path: str) -> None:
-    """Write a result as JSON, or its picture, depending on the file extension of
-    *path*.
+    """Write a result as JSON, as a page that can be zoomed, or as a picture, depending
+    on the file extension of *path*.
     """
     if path.removesuffix(".gz").endswith(".json"):
         write_text(path, dump_json(result.to_dict()))
+    elif path.endswith(".html"):
+        write_text(path, page_of(result))
     else:
         save(draw_result(result), path)
+
+
+def page_of(result: Result) -> str:
+    """Return the page of *result*, with panels that can be zoomed.
+
+    Raises UsageError when there is no page for its kind, or nothing to draw.
+    """
+    from ioopt.plot.result_page import result_page
+
+    name = result.kind or result.family
+    kind = KINDS.get(name)
+    contents = None if kind is None else kind.page(result)
+    if contents is None:
+        raise UsageError(f"there is no page for {name}")
+    return result_page(result, contents)
 
 
 def small_svg(result: Result) -> str:

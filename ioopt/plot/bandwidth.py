@@ -3,7 +3,7 @@ their limit.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,14 +103,8 @@ def plot_bandwidth(
     if axes is None:
         axes = new_axes(WIDTH, 3.4)
     axes.set_ylim(0, 1)
-    every: list[Span] = []
-    for items in spans.values():
-        every += items
-    edges, width = _edges(every)
-    layers = [
-        (name, colour, mean_rates(items, edges))
-        for name, colour, items in _layers(spans)
-    ]
+    every = [span for items in spans.values() for span in items]
+    edges, width, layers = bands(spans)
     totals = sum(
         (heights for _, _, heights in layers), np.zeros(max(0, len(edges) - 1))
     )
@@ -143,6 +137,31 @@ def plot_bandwidth(
     if width is not None:
         _say(axes, f"bars: mean over {quantity('seconds', float(width))}", "left")
     return finish(axes, title, legend="job")
+
+
+class Bands(NamedTuple):
+    """The rates of jobs between neighbouring ``edges`` (seconds).
+
+    ``layers`` are (name, colour, rates in bytes per second), the lowest first. If the
+    rates are means over equal intervals, ``width`` is the length of the intervals in
+    seconds; otherwise it is None.
+    """
+
+    edges: Reals
+    width: float | None
+    layers: list[tuple[str, str, Reals]]
+
+
+def bands(spans: Spans) -> Bands:
+    """Return the rates of the jobs over time, with one band for each of the jobs that
+    have the most bytes, and one for the other jobs.
+    """
+    edges, width = _edges([span for items in spans.values() for span in items])
+    layers = [
+        (name, colour, mean_rates(items, edges))
+        for name, colour, items in _layers(spans)
+    ]
+    return Bands(edges, width, layers)
 
 
 def at_limit(spans: Sequence[Span], limit: float) -> list[tuple[float, float]]:

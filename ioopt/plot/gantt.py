@@ -298,7 +298,7 @@ def plot_replication(
         more = f"makespan {quantity('makespan_seconds', makespan)}"
     timeline = replication_timeline(result.schedule)
     if "cached_bytes" in result.metrics:
-        timeline = _of_whole_tasks(timeline)
+        timeline = of_whole_tasks(timeline)
     disks = result.schedule.get("disks")
     if axes is None and disks:
         from matplotlib.figure import Figure
@@ -312,7 +312,7 @@ def plot_replication(
     return plot_timeline(timeline, axes, headline(result, more), until=until)
 
 
-def _of_whole_tasks(timeline: Timeline) -> Timeline:
+def of_whole_tasks(timeline: Timeline) -> Timeline:
     """Return *timeline* with intervals of whole tasks in place of computing: on shared
     storage tasks hold their cores while they read and write.
     """

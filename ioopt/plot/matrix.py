@@ -83,7 +83,7 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     axes.set_xlim(0, width)
     axes.set_ylim(shown - 0.5, -0.5)
     axes.barh(range(shown), width, 0.9, color=IDLE, linewidth=0)
-    pieces = list(_pieces(jobs, shown))
+    pieces = list(pieces_of(jobs, shown))
     _draw(axes, pieces)
     axes.set_yticks(range(0, shown, 1 + shown // 21))
     axes.set_xlabel("node (number)")
@@ -109,7 +109,8 @@ is local, is home instance, id).
 """
 
 
-def _pieces(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
+def pieces_of(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
+    """Yield the pieces of *jobs* in the first *rows* rows."""
     for job in jobs:
         runs = list(_runs(job["columns"]))
         for row in (row for row in job["rows"] if row < rows):
@@ -127,10 +128,10 @@ def _boxes(pieces: Iterable[Piece]) -> Iterator[Box]:
         if piece[4] and piece[2] > longest.get(piece[5], (0, 0, 0))[2]:
             longest[piece[5]] = piece
     for row, first, count, local, _, name in longest.values():
-        yield Box(first, row - 0.45, count, 0.9, name, role(_kind(local))[1])
+        yield Box(first, row - 0.45, count, 0.9, name, role(kind_of(local))[1])
 
 
-def _kind(local: bool) -> str:
+def kind_of(local: bool) -> str:
     if local:
         return "local"
     return "remote start"
@@ -153,7 +154,7 @@ def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
         if home:
             opacity = 1.0
         if corners:
-            rectangles(axes, corners, role(_kind(local))[1], edge, opacity)
+            rectangles(axes, corners, role(kind_of(local))[1], edge, opacity)
 
 
 def _runs(columns: Iterable[int]) -> Iterator[tuple[int, int]]:
