@@ -136,7 +136,7 @@ class Panel {
     });
     this.data.marks.forEach((mark, number) => {
       const x = this.x(mark[2]), y = mark[1] * high;
-      make("line", inside, {x1: x, x2: x, y1: y, y2: y + high / 6, stroke: "#444",
+      make("line", inside, {x1: x, x2: x, y1: y, y2: y + high / 9, stroke: "#444",
                             "stroke-width": 2, "data-mark": number});
     });
   }

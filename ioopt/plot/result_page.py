@@ -18,7 +18,7 @@ from ioopt.plot.page import page, table
 from ioopt.plot.palette import ink, role
 from ioopt.problems.base import Json
 from ioopt.result import Result
-from ioopt.units import counted, quantity
+from ioopt.units import quantity
 
 MOST_BOXES = 6_000
 """The largest number of boxes of a panel; the shortest others are left out."""
@@ -26,6 +26,7 @@ MOST_STEPS = 3_000
 """The largest number of steps of a curve. Of a longer one, the largest value in each of
 so many equal spans is drawn.
 """
+COARSER = "Where values change too often to draw, the largest in a short time is drawn."
 SECURITY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """The browser loads nothing, whatever the names in a result are."""
 STYLE = """
@@ -211,8 +212,8 @@ def fewer(boxes: Sequence[Box]) -> tuple[list[Box], str]:
     found = [boxes[k]._replace(waits=new.get(boxes[k].waits, -1)) for k in kept]
     first = boxes[longest[MOST_BOXES]]
     most = quantity("seconds", first.end - first.start)
-    left = counted(len(boxes) - MOST_BOXES, "box")
-    return found, f"{left} of at most {most} left out, of {len(boxes)}."
+    left = len(boxes) - MOST_BOXES
+    return found, f"{left} of {len(boxes)} boxes are left out, of at most {most} each."
 
 
 def _rounded(values: Sequence[Any]) -> list[Any]:
@@ -223,10 +224,11 @@ def _rounded(values: Sequence[Any]) -> list[Any]:
 def _steps(panel: Steps) -> Json:
     """Return what the script reads of a panel with step functions."""
     tops = [value for item in panel.series for _, value in item.steps]
+    coarse = any(len(item.steps) > MOST_STEPS for item in panel.series)
     unit = units.unit_for(panel.metric, max([*tops, panel.limit or 0.0]))
     return {
         "title": panel.title,
-        "note": panel.note,
+        "note": f"{panel.note} {COARSER}".strip() if coarse else panel.note,
         "axis": panel.axis,
         "pixels": panel.pixels,
         "unit": unit,
@@ -241,14 +243,15 @@ def _steps(panel: Steps) -> Json:
 
 def coarser(steps: Sequence[Sequence[float]]) -> Sequence[Sequence[float]]:
     """Return *steps*; if they are too many, the largest value in each of ``MOST_STEPS``
-    equal spans of time.
+    equal spans of time, and the last step.
     """
     if len(steps) <= MOST_STEPS:
         return steps
     first, last = steps[0][0], steps[-1][0]
     width = (last - first) / MOST_STEPS
     tops: dict[int, float] = {}
-    for at, value in steps:
+    for at, value in steps[:-1]:
         span = int((at - first) / width)
         tops[span] = max(value, tops.get(span, value))
-    return [(first + span * width, value) for span, value in sorted(tops.items())]
+    found = [(first + span * width, value) for span, value in sorted(tops.items())]
+    return [*found, steps[-1]]

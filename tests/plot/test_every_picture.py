@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import first
+from result_pages import data_of
 
 import ioopt
 from ioopt.comparing.picture import plot_comparison
 from ioopt.options import Deadline
-from ioopt.pictures import draw_result
+from ioopt.pictures import draw_result, page_of
 from ioopt.plot import palette
 from ioopt.plot.curves import plot_sweep
 from ioopt.plot.gantt import plot_replication, plot_timeline
@@ -108,6 +109,31 @@ def test_every_picture_of_a_result(results, name, solver, picture):
     title = axes.get_title() + (axes.figure.get_suptitle() or "")
     assert name in title and solver in title
     labels_have_units(axes)
+
+
+PANELS = {
+    "replication": {"Plan, by node", "Links: transfers at once"},
+    "batch-io": {"Bandwidth of the storage, by job", "Jobs"},
+    "gang": {"Jobs"},
+    "gang-matrix": {"Matrix after the decision"},
+    "flexible-gang": {"One frame"},
+    "quantum-selection": {"Jobs"},
+    "work-directory": {"Work directory, by stage", "Tasks, by stage"},
+}
+
+
+@pytest.mark.parametrize(("name", "solver"), SAMPLES)
+def test_every_page_of_a_result(results, name, solver):
+    result = results[name, solver]
+    data = data_of(page_of(result))
+    assert {panel["title"] for panel in data["panels"]} >= PANELS[result.kind]
+    for panel in data["panels"]:
+        assert 0 < data["axes"][panel["axis"]]["until"] < float("inf")
+        for kind, low, high, start, end, label, waits, _ in panel.get("boxes", ()):
+            assert kind in data["kinds"] and label and start <= end
+            assert -0.5 <= low < low + high <= len(panel["rows"]) - 0.5 + 1e-9
+            # Nothing waits for what has not ended.
+            assert waits < 0 or panel["boxes"][waits][4] == pytest.approx(start)
 
 
 @pytest.mark.parametrize(
