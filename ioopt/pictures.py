@@ -7,12 +7,14 @@ from typing import Any
 
 from ioopt.errors import UsageError
 from ioopt.formats.native import dump_json, write_text
+from ioopt.plot.lanes import lanes_in_all
 from ioopt.plot.layout import WIDTH, legend_above
 from ioopt.plot.page import save, svg_text
 from ioopt.problems.base import Json
 from ioopt.registry import KINDS
 from ioopt.result import Result
 from ioopt.solving import require_form, result_from_dict
+from ioopt.timeline import replication_timeline
 
 DEFAULT = "default"
 """The first picture that a kind lists, which is drawn by default."""
@@ -86,8 +88,9 @@ def draw_beside(results: Sequence[Result], picture: str | None = None) -> Any:
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, 0.4 + 2.7 * len(results)), layout="constrained")
-    panels = figure.subplots(len(results), squeeze=False)[:, 0]
+    heights = [_inches(result) for result in results]
+    figure = Figure(figsize=(WIDTH, 0.4 + sum(heights)), layout="constrained")
+    panels = figure.subplots(len(results), squeeze=False, height_ratios=heights)[:, 0]
     until = max(map(_last_end, results))
     handles: Json = {}
     heading = ""
@@ -99,8 +102,22 @@ def draw_beside(results: Sequence[Result], picture: str | None = None) -> Any:
             heading = legend.get_title().get_text()
             legend.remove()
         panel.set_xlabel(panel.get_xlabel() if panel is panels[-1] else "")
-    legend_above(figure, handles, heading)
+    legend_above(figure, list(handles.values()), list(handles), heading)
     return panels[-1]
+
+
+def _inches(result: Result) -> float:
+    """Return the height in inches of the panel of *result*: more for many lanes."""
+    schedule = result.schedule or {}
+    if "transfers" not in schedule:
+        return PANEL_INCHES
+    return max(PANEL_INCHES, LANE_INCHES * lanes_in_all(replication_timeline(schedule)))
+
+
+PANEL_INCHES = 2.7
+"""The least height of a panel among several."""
+LANE_INCHES = 0.19
+"""The height of a lane of a panel among several; names of tasks fit into it."""
 
 
 def _on_time_scale(result: Result, picture: str | None) -> Callable[..., Any]:

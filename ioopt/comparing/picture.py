@@ -110,7 +110,7 @@ def plot_ratios(
     axes.text(
         1.02, -0.6, "mean", fontsize="small", transform=axes.get_yaxis_transform()
     )
-    axes.set_title(title or RATIO_TITLE, fontsize="medium")
+    axes.set_title(title or RATIO_TITLE, fontsize="small", pad=14)
     return axes
 
 

@@ -17,6 +17,7 @@ from ioopt.plot.layout import (
     finish,
     headline,
     label_axis,
+    legend_above,
     name_boxes,
     new_axes,
     patches,
@@ -71,7 +72,15 @@ def plot_live_bytes(
     axes.set_ylim(0, None)
     label_axis(axes.xaxis, "time", time.name)
     label_axis(axes.yaxis, "live bytes", unit.name)
-    return finish(axes)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        frameon=False,
+        fontsize="small",
+        ncols=MOST_NODES + 1,
+    )
+    return axes
 
 
 def _peak(steps: Sequence[tuple[float, int]]) -> int:
@@ -98,6 +107,7 @@ def plot_timeline(
     rows: str = "node",
     idle: bool = True,
     until: float = 0.0,
+    above: bool = False,
 ) -> Axes:
     """Draw *timeline* with one row for each resource, in a suitable unit of time;
     return the axes.
@@ -108,7 +118,8 @@ def plot_timeline(
     with ``critical`` are framed. If *idle* is true, time without an interval is drawn
     as idle. Marks are drawn as ticks, unless there are too many intervals. Only the
     first 60 resources are drawn, and names are written where they fit. The time axis
-    extends to *until* seconds at least, so that charts can be compared.
+    extends to *until* seconds at least, so that charts can be compared. The legend is
+    above the chart if it has a figure of its own, or if *above* is true.
     """
     names = timeline.resources[:MOST_ROWS]
     if len(names) < len(timeline.resources):
@@ -117,6 +128,7 @@ def plot_timeline(
     shown = [item for item in timeline.intervals if item.resource in row_of]
     place = Rows(row_of, shown)
     if axes is None:
+        above = True
         overlapping = max(0, place.staging_lanes - 2)
         height = _height(len(names)) * (1 + 0.2 * overlapping)
         axes = new_axes(WIDTH, max(_height(len(names)), min(8.0, height)))
@@ -142,32 +154,25 @@ def plot_timeline(
         kinds.add("critical")
     if idle:
         kinds.add("idle")
-    _name(axes, shown, place, unit, title, patches(kinds))
+    boxes = list(_boxes(shown, place, unit))
+    handles = patches(kinds)
+    if boxes:
+        # Its place is kept before names are written, since it may narrow the boxes.
+        handles.append(_unnamed())
+    finish(axes, title, [] if above else handles)
+    legend = legend_above(axes.figure, handles) if above else axes.get_legend()
+    written = name_boxes(axes, boxes) if len(shown) <= MOST_SPANS else []
+    if boxes and len(written) == len(boxes):
+        legend.get_texts()[-1].set_visible(False)
+        legend.get_patches()[-1].set_visible(False)
     return axes
 
 
-def _name(
-    axes: Axes,
-    shown: Sequence[Interval],
-    place: Rows,
-    unit: Unit,
-    title: str,
-    entries: list[Any],
-) -> None:
-    """Set the *title* and the legend, and write names into the boxes where they fit.
-
-    The legend also explains boxes without a name, if there are any.
-    """
+def _unnamed() -> Any:
+    """Return the entry of the legend for boxes without a name."""
     from matplotlib.patches import Patch
 
-    boxes = list(_boxes(shown, place, unit))
-    written: list[Any] = []
-    unnamed = Patch(facecolor="none", edgecolor=OTHERS, label=UNNAMED)
-    finish(axes, title, [*entries, unnamed] if boxes else entries)
-    if len(shown) <= MOST_SPANS:
-        written = name_boxes(axes, boxes)
-    if len(written) == len(boxes):
-        finish(axes, title, entries)
+    return Patch(facecolor="none", edgecolor=OTHERS, label=UNNAMED)
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
@@ -309,6 +314,9 @@ def plot_replication(
         figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
         axes, below = figure.subplots(2, sharex=True, height_ratios=heights)
         plot_live_bytes(disks, timeline.makespan, below)
+        return plot_timeline(
+            timeline, axes, headline(result, more), until=until, above=True
+        )
     return plot_timeline(timeline, axes, headline(result, more), until=until)
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ioopt.timeline import Interval
+from ioopt.timeline import Interval, Timeline
 
 STAGING = ("remote", "copy", "save")
 MOST_LANES = 8
@@ -150,6 +150,13 @@ class Rows:
         if id(item) not in self._first:
             return top, lane * self.lanes
         return top + lane * self._first[id(item)], lane * _cores(item)
+
+
+def lanes_in_all(timeline: Timeline) -> int:
+    """Return the number of lanes of all rows of a chart of *timeline*."""
+    row_of = {name: row for row, name in enumerate(timeline.resources)}
+    rows = Rows(row_of, timeline.intervals)
+    return len(row_of) * (rows.lanes + rows.staging_lanes)
 
 
 def most_lanes(shown: Iterable[Interval]) -> int:

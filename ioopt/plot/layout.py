@@ -2,7 +2,7 @@
 boxes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ioopt import units
@@ -118,14 +118,19 @@ def finish(
     return axes
 
 
-def legend_above(figure: Any, entries: Mapping[str, Any], heading: str) -> None:
-    """Put one legend for all panels of *figure* above the panels.
+def legend_above(
+    figure: Any,
+    handles: Sequence[Any],
+    labels: Sequence[str] | None = None,
+    heading: str = "",
+) -> Any:
+    """Put one legend for all panels of *figure* above the panels, and return it.
 
-    *entries* gives the handle of each label.
+    *labels* are those of the *handles* (None: their own), and *heading* is above them.
     """
-    figure.legend(
-        handles=list(entries.values()),
-        labels=list(entries),
+    return figure.legend(
+        handles=list(handles),
+        labels=labels or [handle.get_label() for handle in handles],
         title=heading,
         loc="outside upper center",
         frameon=False,

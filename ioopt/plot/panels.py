@@ -411,7 +411,7 @@ def _matrix(jobs: Sequence[Mapping[str, Any]], title: str) -> tuple[Boxes, Axis]
     shown = min(rows, MOST_ROWS)
     boxes = []
     for row, first, count, local, home, name in pieces_of(jobs, shown):
-        kind = kind_of(local) if home else "replica in another row"
+        kind = kind_of(local) if home else "the same job in another row"
         boxes.append(Box(kind, row - 0.45, 0.9, first, first + count, name))
     names = [f"row {row}" for row in range(shown)]
     note = f"The first {shown} of {rows} rows." if shown < rows else ""

@@ -232,7 +232,8 @@ def test_the_legend_of_shared_storage_names_whole_tasks():
     batch.add_node()
     batch.add_task(1, inputs=[batch.add_file(20)], outputs=[batch.add_file(10)])
     axes = plot_replication(ioopt.solve(batch, "fifo"))
-    words = [text.get_text() for text in axes.get_legend().get_texts()]
+    (legend,) = axes.figure.legends
+    words = [text.get_text() for text in legend.get_texts()]
     assert "task: reads, computes, writes" in words and "computing" not in words
 
 

@@ -62,7 +62,8 @@ def test_gantt_draws_one_row_a_node_and_all_kinds() -> None:
     axes = plot_replication(result)
     assert [label.get_text() for label in axes.get_yticklabels()] == ["n0", "n1"]
     assert axes.get_xlabel() == "time (s)"
-    shown = {text.get_text() for text in axes.get_legend().get_texts()}
+    (legend,) = axes.figure.legends
+    shown = {text.get_text() for text in legend.get_texts()}
     assert {"computing", "file from remote storage", "idle"} <= shown
     assert result.schedule is not None
     again = plot_timeline(replication_timeline(result.schedule), axes)
