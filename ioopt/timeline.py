@@ -79,6 +79,33 @@ class Timeline:
 _interval_key = attrgetter("start", "end", "resource", "kind", "label")
 
 
+JUST_AFTER = 1e-9
+"""Intervals overlap if they have more than so many seconds in common."""
+
+
+def lanes_of(items: Iterable[Interval], most: float = inf) -> dict[int, int]:
+    """Return the lane of each of *items*, by the identity of the interval.
+
+    Items of one resource that overlap get different lanes, as far as there are *most*;
+    the others share the last.
+    """
+    ends: dict[str, list[float]] = {}
+    lanes: dict[int, int] = {}
+    for item in sorted(items, key=lambda item: (item.start, item.end)):
+        row = ends.setdefault(item.resource, [])
+        free = [lane for lane, end in enumerate(row) if end <= item.start + JUST_AFTER]
+        if free:
+            lane = free[0]
+        elif len(row) < most:
+            lane = len(row)
+            row.append(item.end)
+        else:
+            lane = len(row) - 1
+        row[lane] = max(row[lane], item.end)
+        lanes[id(item)] = lane
+    return lanes
+
+
 def steps_of(changes: Mapping[float, float]) -> list[list[float]]:
     """Return the running total of *changes* (time -> amount) as pairs [time, total],
     one for each finite time.

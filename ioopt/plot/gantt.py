@@ -160,7 +160,9 @@ def plot_timeline(
         # Its place is kept before names are written, since it may narrow the boxes.
         handles.append(_unnamed())
     finish(axes, title, [] if above else handles)
-    legend = legend_above(axes.figure, handles) if above else axes.get_legend()
+    legend: Any = axes.get_legend()
+    if above:
+        legend = legend_above(axes.figure, handles)
     written = name_boxes(axes, boxes) if len(shown) <= MOST_SPANS else []
     if boxes and len(written) == len(boxes):
         legend.get_texts()[-1].set_visible(False)

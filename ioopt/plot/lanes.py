@@ -8,15 +8,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ioopt.timeline import Interval, Timeline
+from ioopt.timeline import JUST_AFTER, Interval, Timeline, lanes_of
 
 STAGING = ("remote", "copy", "save")
 MOST_LANES = 8
 """The largest number of lanes for the transfers that a node receives at once, and for
 those that it saves.
 """
-JUST_AFTER = 1e-9
-"""Intervals overlap if they have more than so many seconds in common."""
 FILLED = 0.76
 """The share of the height of a row that its lanes fill."""
 
@@ -126,8 +124,8 @@ class Rows:
         received = [item for item in shown if item.kind in STAGING]
         sent = [item for item in received if item.kind == "save"]
         received = [item for item in received if item.kind != "save"]
-        lanes = _lanes_of(received)
-        lanes_of_saves = _lanes_of(sent)
+        lanes = lanes_of(received, MOST_LANES)
+        lanes_of_saves = lanes_of(sent, MOST_LANES)
         first_save = max(1, _count(lanes))
         self._lane_of = dict(lanes)
         for item, lane in lanes_of_saves.items():
@@ -185,29 +183,6 @@ def _lanes_of_tasks(shown: Iterable[Interval]) -> tuple[dict[int, int], int]:
 def _cores(item: Interval) -> int:
     """Return the number of cores of an interval; 0 if it is not known."""
     return int(item.info.get("cores") or 0)
-
-
-def _lanes_of(transfers: Iterable[Interval]) -> dict[int, int]:
-    """Return the lane of each of *transfers*, by the identity of the interval.
-
-    Transfers of one resource that overlap get different lanes, as far as there are
-    ``MOST_LANES``; the others share the last.
-    """
-    ends: dict[str, list[float]] = {}
-    lanes: dict[int, int] = {}
-    for item in sorted(transfers, key=lambda item: (item.start, item.end)):
-        row = ends.setdefault(item.resource, [])
-        free = [lane for lane, end in enumerate(row) if end <= item.start + JUST_AFTER]
-        if free:
-            lane = free[0]
-        elif len(row) < MOST_LANES:
-            lane = len(row)
-            row.append(item.end)
-        else:
-            lane = MOST_LANES - 1
-        row[lane] = max(row[lane], item.end)
-        lanes[id(item)] = lane
-    return lanes
 
 
 def _count(lanes: Mapping[int, int]) -> int:

@@ -69,10 +69,11 @@ def replication_contents(result: Result) -> Contents:
     of the critical path.
     """
     schedule = _schedule(result)
-    timeline = replication_timeline(schedule)
+    nodes = (result.plan or {}).get("order", ())
+    timeline = replication_timeline(schedule, nodes)
     if "cached_bytes" in result.metrics:
         timeline = of_whole_tasks(timeline)
-    waits = waits_of(timeline.intervals, _may_wait)
+    waits = waits_of(timeline.intervals, may_wait)
     plan = _plan(timeline, waits)
     last = timeline.makespan
     panels: list[Boxes | Steps] = [plan, _links(timeline)]
@@ -126,7 +127,7 @@ def waits_of(
 CERTAIN = 9
 
 
-def _may_wait(item: Interval, other: Interval) -> int:
+def may_wait(item: Interval, other: Interval) -> int:
     """Return how likely *item* waited for *other*, which ended when it began.
 
     A task waits for the arrival of a file, then for another task on its node. A

@@ -19,6 +19,7 @@ from ioopt.plot.curves import plot_sweep
 from ioopt.plot.gantt import plot_replication, plot_timeline
 from ioopt.plot.lanes import Rows
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
+from ioopt.plot.work_directory import plot_frontier
 from ioopt.registry import KINDS
 from ioopt.timeline import Interval, Timeline
 
@@ -399,3 +400,34 @@ def test_names_contrast_with_their_boxes(colour):
     text = {"white": 1.0, "black": 0.0}[palette.ink(colour)]
     high, low = sorted((luminance(colour), text), reverse=True)
     assert (high + 0.05) / (low + 0.05) >= 4.5  # WCAG 2, level AA
+
+
+def test_the_quota_asked_for_is_marked_on_the_curve_of_a_budget():
+    rows = [
+        {"quota_bytes": 10, "makespan_seconds": 90.0, "bound": 40.0},
+        {"quota_bytes": 20, "makespan_seconds": None, "bound": 30.0},
+        {"quota_bytes": 40, "makespan_seconds": 30.0, "bound": 20.0},
+    ]
+    asked = {"quota_bytes": 30, "makespan_seconds": 50.0, "bound": 25.0}
+    found, bound, quota, mark = plot_frontier(rows, "x", asked).lines
+    assert list(found.get_xdata()) == [10, 30, 40] and len(bound.get_xdata()) == 4
+    # A plan keeps every larger quota, and a bound holds for every smaller one.
+    assert [found.get_drawstyle(), bound.get_drawstyle()] == ["steps-post", "steps-pre"]
+    assert set(quota.get_xdata()) == set(mark.get_xdata()) == {30}
+    assert list(mark.get_ydata()) == [50]
+    assert quota.get_label() == "your quota, 30 B:\n50 s"
+    asked["makespan_seconds"] = None
+    axes = plot_frontier(rows, "x", asked)
+    assert axes.lines[-1].get_label() == "your quota, 30 B:\nno plan found"
+    # A curve of one point is a marker.
+    (alone, _) = plot_frontier(rows[:1]).lines
+    assert alone.get_marker() == "o"
+    reads_well(axes)
+
+
+def test_points_of_things_without_an_order_are_not_joined():
+    points = [(1.0, 9.0, 0.0, 1), (2.0, 8.0, 0.0, 1)]
+    for joined, style in ((True, "-"), (False, "None")):
+        axes = plot_sweep({"a": points}, "application", "s", joined=joined)
+        assert axes.lines[0].get_linestyle() == style
+        assert axes.lines[0].get_marker() == "o"

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,9 @@ from ioopt.cli.main import main
 from ioopt.errors import UsageError
 from ioopt.pictures import page_of
 from ioopt.plot.lanes import Wide, packed
+from ioopt.plot.panels import may_wait, waits_of
 from ioopt.plot.result_page import MOST_BOXES, MOST_STEPS, Box, coarser, fewer
+from ioopt.timeline import Interval
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +95,28 @@ def test_the_critical_path_is_a_chain_from_the_beginning(forked: ioopt.Result) -
     assert chain[-1][3] == 0
     for later, earlier in pairwise(chain):
         assert later[3] == pytest.approx(earlier[4])
+
+
+def test_what_began_when_what_ended() -> None:
+    """A task after an arrival rather than a task; a transfer after the task that made
+    its file; nothing after what ended elsewhere or at another time.
+    """
+    items = [
+        Interval(0, 4, "n0", "remote", "f", info={"source": None}),
+        Interval(0, 4, "n0", "compute", "a"),
+        Interval(0, 4, "n1", "compute", "elsewhere"),
+        Interval(4, 6, "n0", "compute", "b"),
+        Interval(6, 7, "n1", "copy", "g", info={"source": "n0"}),
+        Interval(6, 8, "n1", "compute", "c"),
+        Interval(7, 9, "n1", "remote", "h", info={"source": None}),
+        Interval(8.5, 9, "n1", "compute", "d"),
+    ]
+    expected = [-1, -1, -1, 0, 3, -1, 4, -1]
+    assert waits_of(items, may_wait) == expected
+    # The critical path has its own answer.
+    items[1] = replace(items[1], info={"critical": 1})
+    items[3] = replace(items[3], info={"critical": 1})
+    assert waits_of(items, may_wait) == [-1, -1, -1, 1, 3, -1, 4, -1]
 
 
 def test_names_of_users_cannot_become_elements_or_scripts(forked: ioopt.Result) -> None:
