@@ -376,8 +376,8 @@ def _with_note(panel: Boxes, note: str) -> Boxes:
 
 
 def gang_contents(result: Result) -> Contents:
-    """Return the jobs and, if the result has the history of the matrix, the matrix when
-    it is fullest.
+    """Return the matrix when it is fullest, if the result has its history, and the
+    jobs.
     """
     schedule = _schedule(result)
     timeline = jobs_timeline(sorted(schedule["jobs"], key=_by_start))
@@ -393,7 +393,7 @@ def gang_contents(result: Result) -> Contents:
         panel, axis = _matrix(placed, f"Matrix when it is fullest, at {at}")
         panels.append(panel)
         axes["node"] = axis
-    return Contents([_jobs(timeline, schedule["jobs"], note), *panels], axes)
+    return Contents([*panels, _jobs(timeline, schedule["jobs"], note)], axes)
 
 
 def decision_contents(result: Result) -> Contents:
