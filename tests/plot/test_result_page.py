@@ -4,10 +4,11 @@ import json
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
-from result_pages import Elements, data_of
+from result_pages import Elements, data_of, opened
 
 import ioopt
 from ioopt.cli.main import main
@@ -236,3 +237,52 @@ def test_packed_spans_share_no_lane() -> None:
     # Placed by their starts alone, these need four lanes, though three are enough.
     tight = [Wide(0, 2, 1), Wide(0, 1, 1), Wide(0, 2, 1), Wide(1, 2, 1)]
     assert packed(tight).lanes == 3
+
+
+PROBE = """<script>
+const chart = document.querySelector("svg"), place = chart.getBoundingClientRect();
+const boxes = () => [...document.querySelectorAll("rect[data-box]")];
+const told = box => panels[0].data.boxes[box.dataset.box];
+const found = {boxes: boxes().length};
+const at = {clientX: place.left + 300, clientY: place.top + 20, bubbles: true};
+chart.dispatchEvent(new WheelEvent("wheel", {...at, ctrlKey: true, deltaY: -100}));
+found.wheel = [...views.time];
+document.querySelector("button[data-key='+']").click();
+found.button = [...views.time];
+found.fewer = boxes().length;
+chart.dispatchEvent(new PointerEvent("pointerdown", {...at, buttons: 1}));
+at.clientX -= 100;
+chart.dispatchEvent(new PointerEvent("pointermove", {...at, buttons: 1}));
+found.drag = [...views.time];
+chart.dispatchEvent(new MouseEvent("dblclick", {bubbles: true}));
+found.all = [...views.time];
+const box = boxes().find(box => told(box)[5] === "work1.5");
+box.dispatchEvent(new PointerEvent("pointermove", {bubbles: true}));
+found.tip = document.getElementById("tip").textContent;
+found.chain = boxes().filter(box => box.classList.contains("chain")).map(told)
+  .map(box => box[5]);
+document.body.dataset.found = JSON.stringify(found);
+</script></body>"""
+"""Acts on a page as a reader would, and stores what came of it in the page."""
+
+
+@pytest.mark.slow
+def test_a_reader_zooms_moves_and_points(tmp_path: Path, forked: ioopt.Result) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(page_of(forked).replace("</body>", PROBE))
+    elements = Elements(opened(page, tmp_path / "profile")).elements
+    (body,) = (attributes for tag, attributes in elements if tag == "body")
+    found = json.loads(body["data-found"] or "")
+    assert found["boxes"] == 42  # 20 tasks and 22 transfers
+    until = forked.metrics["makespan_seconds"]
+    assert found["all"] == pytest.approx([0, 1.02 * until])
+    spans = [
+        found[key][1] - found[key][0] for key in ("all", "wheel", "button", "drag")
+    ]
+    assert spans == pytest.approx([spans[0] * share for share in (1, 0.8, 0.4, 0.4)])
+    assert found["drag"][0] > found["button"][0] and found["fewer"] < 42
+    assert found["tip"].startswith("work1.5: computing\nn3\n")
+    assert "began when this ended: split1.5 (file from another node)" in found["tip"]
+    assert {"raw", "split0", "work0.4", "join0", "split1", "work1.5"} < set(
+        found["chain"]
+    )
