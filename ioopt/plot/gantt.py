@@ -315,6 +315,7 @@ def plot_replication(
         heights = (max(upper, min(8.0, upper * (1 + 0.2 * lanes))), 2.2)
         figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
         axes, below = figure.subplots(2, sharex=True, height_ratios=heights)
+        axes.tick_params(labelbottom=True)
         plot_live_bytes(disks, timeline.makespan, below)
         return plot_timeline(
             timeline, axes, headline(result, more), until=until, above=True

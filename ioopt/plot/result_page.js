@@ -135,8 +135,8 @@ class Panel {
              "text-anchor": "middle", "pointer-events": "none"}, label);
     });
     this.data.marks.forEach((mark, number) => {
-      const x = this.x(mark[2]), y = mark[1] * high;
-      make("line", inside, {x1: x, x2: x, y1: y, y2: y + high / 9, stroke: "#444",
+      const x = this.x(mark[2]), y = (mark[1] + 0.12) * high - 6;
+      make("line", inside, {x1: x, x2: x, y1: y, y2: y + 6, stroke: "#444",
                             "stroke-width": 2, "data-mark": number});
     });
   }
