@@ -7,12 +7,14 @@ from typing import Any
 
 from ioopt.errors import UsageError
 from ioopt.formats.native import dump_json, write_text
-from ioopt.plot.layout import legend_beside
+from ioopt.plot.lanes import lanes_in_all
+from ioopt.plot.layout import WIDTH, legend_above
 from ioopt.plot.page import save, svg_text
 from ioopt.problems.base import Json
 from ioopt.registry import KINDS
 from ioopt.result import Result
 from ioopt.solving import require_form, result_from_dict
+from ioopt.timeline import replication_timeline
 
 DEFAULT = "default"
 """The first picture that a kind lists, which is drawn by default."""
@@ -78,31 +80,57 @@ def gantt_of(result: Result) -> str:
     return "gantt" if "gantt" in _pictures(result) else DEFAULT
 
 
-def draw_beside(results: Sequence[Result]) -> Any:
-    """Draw the Gantt charts of *results* below each other on one time scale, and return
-    the last axes; raise UsageError for a result without a Gantt chart.
+def draw_beside(results: Sequence[Result], picture: str | None = None) -> Any:
+    """Draw one picture of each of *results* below each other on one time scale, and
+    return the last axes: *picture*, or the first that has a time scale.
+
+    Raises UsageError for a result without such a picture.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10, 3.2 * len(results)), layout="constrained")
-    panels = figure.subplots(len(results), squeeze=False)[:, 0]
+    heights = [_inches(result) for result in results]
+    figure = Figure(figsize=(WIDTH, 0.4 + sum(heights)), layout="constrained")
+    panels = figure.subplots(len(results), squeeze=False, height_ratios=heights)[:, 0]
     until = max(map(_last_end, results))
     handles: Json = {}
+    heading = ""
     for panel, result in zip(panels, results, strict=True):
-        draw = _pictures(result).get(gantt_of(result))
-        if draw is None or "until" not in signature(draw).parameters:
-            raise UsageError(
-                f"{result.instance}: {result.solver}: no Gantt chart to draw "
-                "beside others"
-            )
-        draw(result, axes=panel, until=until)
+        _on_time_scale(result, picture)(result, axes=panel, until=until)
         if legend := panel.get_legend():
             texts = [text.get_text() for text in legend.get_texts()]
             handles |= dict(zip(texts, legend.legend_handles, strict=True))
+            heading = legend.get_title().get_text()
             legend.remove()
         panel.set_xlabel(panel.get_xlabel() if panel is panels[-1] else "")
-    legend_beside(figure, list(handles.values()))
+    legend_above(figure, list(handles.values()), list(handles), heading)
     return panels[-1]
+
+
+def _inches(result: Result) -> float:
+    """Return the height in inches of the panel of *result*: more for many lanes."""
+    schedule = result.schedule or {}
+    if "transfers" not in schedule:
+        return PANEL_INCHES
+    return max(PANEL_INCHES, LANE_INCHES * lanes_in_all(replication_timeline(schedule)))
+
+
+PANEL_INCHES = 2.7
+"""The least height of a panel among several."""
+LANE_INCHES = 0.19
+"""The height of a lane of a panel among several; names of tasks fit into it."""
+
+
+def _on_time_scale(result: Result, picture: str | None) -> Callable[..., Any]:
+    """Return the function that draws *picture* of *result* on a time scale or, if it is
+    None, the first picture that has one.
+    """
+    for name, draw in _pictures(result).items():
+        if picture in (None, name) and "until" in signature(draw).parameters:
+            return draw
+    words = "picture on a time scale" if picture is None else f"picture {picture!r}"
+    raise UsageError(
+        f"{result.instance}: {result.solver}: no {words} to draw beside others"
+    )
 
 
 def _last_end(result: Result) -> float:
@@ -118,13 +146,30 @@ def _last_end(result: Result) -> float:
 
 
 def save_result(result: Result, path: str) -> None:
-    """Write a result as JSON, or its picture, depending on the file extension of
-    *path*.
+    """Write a result as JSON, as a page that can be zoomed, or as a picture, depending
+    on the file extension of *path*.
     """
     if path.removesuffix(".gz").endswith(".json"):
         write_text(path, dump_json(result.to_dict()))
+    elif path.endswith(".html"):
+        write_text(path, page_of(result))
     else:
         save(draw_result(result), path)
+
+
+def page_of(result: Result) -> str:
+    """Return the page of *result*, with panels that can be zoomed.
+
+    Raises UsageError when there is no page for its kind, or nothing to draw.
+    """
+    from ioopt.plot.result_page import result_page
+
+    name = result.kind or result.family
+    kind = KINDS.get(name)
+    contents = None if kind is None else kind.page(result)
+    if contents is None:
+        raise UsageError(f"there is no page for {name}")
+    return result_page(result, contents)
 
 
 def small_svg(result: Result) -> str:

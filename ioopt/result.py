@@ -211,8 +211,9 @@ class Result(BaseModel):
         return self.plot(beside, ax)
 
     def save(self, path: str) -> None:
-        """Write the result (``.json``, ``.json.gz``) or a picture of it (``.png``,
-        ``.svg``, ``.pdf``, ``.html``); the extension of *path* decides.
+        """Write the result (``.json``, ``.json.gz``), a picture of it (``.png``,
+        ``.svg``, ``.pdf``), or a page to zoom in (``.html``); the extension of *path*
+        decides.
         """
         resolve_name("ioopt.pictures:save_result")(self, path)
 

@@ -79,6 +79,33 @@ class Timeline:
 _interval_key = attrgetter("start", "end", "resource", "kind", "label")
 
 
+JUST_AFTER = 1e-9
+"""Intervals overlap if they have more than so many seconds in common."""
+
+
+def lanes_of(items: Iterable[Interval], most: float = inf) -> dict[int, int]:
+    """Return the lane of each of *items*, by the identity of the interval.
+
+    Items of one resource that overlap get different lanes, as far as there are *most*;
+    the others share the last.
+    """
+    ends: dict[str, list[float]] = {}
+    lanes: dict[int, int] = {}
+    for item in sorted(items, key=lambda item: (item.start, item.end)):
+        row = ends.setdefault(item.resource, [])
+        free = [lane for lane, end in enumerate(row) if end <= item.start + JUST_AFTER]
+        if free:
+            lane = free[0]
+        elif len(row) < most:
+            lane = len(row)
+            row.append(item.end)
+        else:
+            lane = len(row) - 1
+        row[lane] = max(row[lane], item.end)
+        lanes[id(item)] = lane
+    return lanes
+
+
 def steps_of(changes: Mapping[float, float]) -> list[list[float]]:
     """Return the running total of *changes* (time -> amount) as pairs [time, total],
     one for each finite time.
@@ -112,8 +139,8 @@ def replication_timeline(
 
     A save, which is a transfer to no node, is drawn in the row of the node that sends
     it. If *sizes* (bytes of each file) are given, each core of a task gets its own
-    interval, and transfers get rates. Otherwise neighbouring cores of a task share one
-    interval, and the intervals of critical tasks and transfers are marked.
+    interval, and transfers get rates. Otherwise a task has one interval, whose ``info``
+    has the number of its ``cores``, and critical tasks and transfers are marked.
     """
     found: list[Interval] = []
     for row in schedule["tasks"]:
@@ -140,20 +167,19 @@ def _critical(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _computing(row: Mapping[str, Any], together: bool) -> list[Interval]:
-    """Return the intervals of a task, one for each core. If *together* is true,
-    neighbouring cores share an interval, which is marked if the task is critical.
+    """Return the intervals of a task: one, or one for each core if *together* is
+    false.
     """
     cores = row.get("cores", ())
+    infos: list[dict[str, Any]] = [{"core": core} for core in cores] or [{}]
     if together:
-        lanes = core_runs(cores)
-        marks = _critical(row)
-    else:
-        lanes = [{"core": core} for core in cores] or [{}]
-        marks = {}
+        infos = [_critical(row)]
+        if cores:
+            infos[0]["cores"] = len(cores)
     start, end = row["start_seconds"], row["end_seconds"]
     return [
-        Interval(start, end, row["node"], "compute", row["id"], info=lane | marks)
-        for lane in lanes
+        Interval(start, end, row["node"], "compute", row["id"], info=info)
+        for info in infos
     ]
 
 
@@ -177,22 +203,6 @@ def _transfer(row: Mapping[str, Any], sizes: Mapping[str, int] | None) -> Interv
             rate = sizes[file] / (end - start)
     info["source"] = source
     return Interval(start, end, target or source, kind, file, rate, info)
-
-
-def core_runs(cores: Sequence[int]) -> list[dict[str, int]]:
-    """Group *cores* into runs of neighbouring numbers; return the first ``core`` and
-    the ``last_core`` of each run, or one empty entry if no core is known.
-
-    >>> core_runs([0, 1, 3])
-    [{'core': 0, 'last_core': 1}, {'core': 3, 'last_core': 3}]
-    """
-    found: list[dict[str, int]] = []
-    for c in cores:
-        if found and found[-1]["last_core"] == c - 1:
-            found[-1]["last_core"] = c
-        else:
-            found.append({"core": c, "last_core": c})
-    return found or [{}]
 
 
 def jobs_timeline(

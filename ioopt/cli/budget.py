@@ -151,7 +151,7 @@ def budget(
         for text in (*problem.warnings, *found["notes"]):
             say(f"note: {text}")
     if picture is not None:
-        save(plot_frontier(found["curve"], problem.name), picture)
+        save(plot_frontier(found["curve"], problem.name, found["at_quota"]), picture)
     if form == "json":
         click.echo(dump_json(found), nl=False)
     else:

@@ -22,7 +22,13 @@ from ioopt.cli.options import (
 from ioopt.comparing.picture import plot_comparison
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import read_json, reading, validate, write_text
-from ioopt.pictures import DEFAULT, draw_beside, draw_result, result_to_draw
+from ioopt.pictures import (
+    DEFAULT,
+    draw_beside,
+    draw_result,
+    page_of,
+    result_to_draw,
+)
 from ioopt.plot.page import check_target, save
 from ioopt.registry import measure_of
 from ioopt.result import Comparison, measured
@@ -30,8 +36,10 @@ from ioopt.result import Comparison, measured
 EPILOG = """\b
 Examples:
   ioopt plot result.json -o gantt.png
+  ioopt plot result.json -o page.html       (plan, links, disks; zoom, no server)
   ioopt plot result.json --picture gantt -o jobs.svg
   ioopt plot minmin.json ours.json -o beside.png     (Gantt charts on one scale)
+  ioopt plot base-line.json fill.json -o bandwidth.png         (batch I/O)
   ioopt plot replay.json -o replay.png          (of `ioopt simulate -o`)
   ioopt plot comparison.json -o bars.html
   ioopt plot comparison.json -o column.pdf --width 85
@@ -67,9 +75,12 @@ def plot(
 ) -> None:
     """Draw RESULT: a Gantt chart, bandwidth, a matrix or bars, depending on its family.
 
-    Several results are drawn as Gantt charts on one scale of time. Run stores are
-    opened read-only and merged; they give a page with tables and pictures, a table of
-    all rows, or one picture.
+    The .html page of a result shows its plan, links, disks and critical path. It can be
+    zoomed, and it is one file that needs no server.
+
+    Several results are drawn below each other on one scale of time: bandwidth of batch
+    I/O, else Gantt charts. Run stores are opened read-only and merged; they give a page
+    with tables and pictures, a table of all rows, or one picture.
     """
     stores = all(map(_is_store, sources))
     if stores and picture is None and Path(output).suffix.lower() in REPORTS:
@@ -87,12 +98,8 @@ def plot(
         names = ", ".join(sources)
         raise UsageError(f"{names}: --kind and --measure belong to run stores")
     if len(sources) > 1:
-        if picture is not None:
-            raise UsageError(
-                "several results are drawn as Gantt charts; leave out --picture"
-            )
         results = [result_to_draw(read_json(name), name) for name in sources]
-        save(draw_beside(results), output)
+        save(draw_beside(results, picture), output)
         return
     (result,) = sources
     data = read_json(result)
@@ -101,8 +108,26 @@ def plot(
             f"{result}: a result is a JSON object, not {type(data).__name__}"
         )
     with reading(result):
+        if _wants_page(data, output, picture):
+            write_text(output, _page(data, result))
+            return
         axes = _axes(data, result, picture, width)
     save(axes, output, exact=width is not None)
+
+
+def _wants_page(data: Mapping[str, Any], output: str, picture: str | None) -> bool:
+    """Return whether *output* is to be the page of a result."""
+    of_result = data.get("format") != "ioopt/comparison"
+    return of_result and picture is None and Path(output).suffix.lower() == ".html"
+
+
+def _page(data: Mapping[str, Any], name: str) -> str:
+    """Return the page of the result *data*, which was read from the file *name*."""
+    result = result_to_draw(data, name)
+    try:
+        return page_of(result)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None
 
 
 def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:

@@ -161,11 +161,12 @@ def plot_ratios(
     axes.set_yticks(range(len(names)), names, fontsize="small")
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(f"{words} (factor)")
+    axes.set_ylabel("solver (instances)", fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     axes.text(
         1.02, -0.6, "mean", fontsize="small", transform=axes.get_yaxis_transform()
     )
-    axes.set_title(title or RATIO_TITLE, fontsize="medium")
+    axes.set_title(title or RATIO_TITLE, fontsize="small", pad=14)
     return axes
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ioopt.measure import Measurement
     from ioopt.options import Deadline
+    from ioopt.plot.result_page import Contents
     from ioopt.problems.base import Json, Problem
     from ioopt.protocols import (
         CheckReport,
@@ -410,6 +411,12 @@ class Kind(Format):
         the default picture comes first.
         """
         return {}
+
+    def page(self, result: Result) -> Contents | None:
+        """Return what the page of a result shows; None if results of the kind have no
+        page.
+        """
+        return None
 
     @property
     def explains(self) -> bool:

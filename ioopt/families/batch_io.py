@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ioopt.decisions.batch_io import IoPolicy
+    from ioopt.plot.result_page import Contents
     from ioopt.problems.base import Json
     from ioopt.problems.batch_io import (
         BatchIoPlan,
@@ -417,6 +418,11 @@ class BatchIo(Kind):
         from ioopt.problems.batch_io import beyond
 
         return beyond(problem, plan, schedule)
+
+    def page(self, result: Result) -> Contents:
+        from ioopt.plot.panels import batch_io_contents
+
+        return batch_io_contents(result)
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
         from ioopt.plot.bandwidth import plot_batch_io

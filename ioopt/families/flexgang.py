@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from ioopt.measure import Measurement
     from ioopt.options import Deadline
+    from ioopt.plot.result_page import Contents
     from ioopt.problems.flexgang.flexible_gang import (
         FlexibleGangPlan,
         FlexibleGangProblem,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     )
     from ioopt.problems.schedules import FlexibleFrame, QuantumCycle
     from ioopt.protocols import CheckReport, Schedule, Simulation
+    from ioopt.result import Result
 
 _BACKENDS = ("HiGHS", "CBC", "SCIP")
 _RENAMED = {"exact": "flex-exact", "quantum-dp": "quantum-ip"}
@@ -123,6 +125,11 @@ class QuantumSelection(Kind):
         from ioopt.models.flexgang.quantum import least_cost
 
         return least_cost(problem)
+
+    def page(self, result: Result) -> Contents:
+        from ioopt.plot.panels import slots_contents
+
+        return slots_contents(result)
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
         from ioopt.plot.flexgang import plot_quantum_selection
@@ -222,6 +229,11 @@ class FlexibleGang(Kind):
         from ioopt.solvers.flexgang.linear import upper_bound
 
         return upper_bound(problem, deadline=deadline)
+
+    def page(self, result: Result) -> Contents:
+        from ioopt.plot.panels import flexible_gang_contents
+
+        return flexible_gang_contents(result)
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
         from ioopt.plot.flexgang import plot_flexible_gang

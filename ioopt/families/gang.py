@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ioopt.decisions.gang.state import GangPolicy
     from ioopt.options import Deadline
+    from ioopt.plot.result_page import Contents
     from ioopt.problems.gang import (
         GangMatrixPlan,
         GangMatrixProblem,
@@ -132,6 +133,11 @@ class Gang(Kind):
 
         return mean_slowdown_bound(problem)
 
+    def page(self, result: Result) -> Contents:
+        from ioopt.plot.panels import gang_contents
+
+        return gang_contents(result)
+
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
         from ioopt.plot.gantt import plot_jobs
         from ioopt.plot.matrix import plot_gang
@@ -207,6 +213,11 @@ class GangMatrix(Kind):
         from ioopt.solvers.gang.bound import upper_bound
 
         return upper_bound(problem, deadline=deadline)
+
+    def page(self, result: Result) -> Contents:
+        from ioopt.plot.panels import decision_contents
+
+        return decision_contents(result)
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
         from ioopt.plot.matrix import plot_decision

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ioopt.decisions.replication import Dispatcher
     from ioopt.options import Deadline
+    from ioopt.plot.result_page import Contents
     from ioopt.problems.base import Json
     from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
     from ioopt.problems.schedules import ReplicationSchedule
@@ -208,6 +209,11 @@ class Replication(Kind):
         from ioopt.solvers.replication.auto import compared
 
         return compared(problem)
+
+    def page(self, result: Result) -> Contents:
+        from ioopt.plot.panels import replication_contents
+
+        return replication_contents(result)
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
         from ioopt.plot.gantt import plot_replication

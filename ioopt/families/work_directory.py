@@ -24,10 +24,12 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ioopt.options import Deadline
+    from ioopt.plot.result_page import Contents
     from ioopt.problems.base import Json
     from ioopt.problems.schedules import WorkDirectorySchedule
     from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
     from ioopt.protocols import CheckReport, Schedule, Simulation
+    from ioopt.result import Result
 
 
 class WorkDirectory(Kind):
@@ -116,6 +118,11 @@ class WorkDirectory(Kind):
         from ioopt.problems.work_directory import beyond
 
         return beyond(problem, plan, schedule)
+
+    def page(self, result: Result) -> Contents:
+        from ioopt.plot.panels import work_directory_contents
+
+        return work_directory_contents(result)
 
     def pictures(self) -> Mapping[str, Callable[..., Any]]:
         from ioopt.plot.work_directory import plot_use

@@ -3,15 +3,17 @@
 The JSON follows the "Trace Event Format". It has complete events (``ph`` X), instants
 (i), flows (s, f), counters (C) and metadata (M). Times are microseconds. All resources
 belong to one process. Each kind of interval on a resource is a thread of that process
-and has a row of its own.
+and has a row of its own. Intervals of a kind that overlap have several rows, because
+viewers show the complete events of a thread as calls, one inside the other.
 """
 
 import csv
 import io
 import json
+from collections.abc import Mapping
 
 from ioopt.problems.base import Json
-from ioopt.timeline import Interval, Timeline
+from ioopt.timeline import Interval, Timeline, lanes_of
 
 PROCESS = 1
 CSV_COLUMNS = (
@@ -28,13 +30,13 @@ def trace_events(timeline: Timeline) -> Json:
     """Return *timeline* as a JSON document in the Trace Event Format.
 
     Each resource has a row for each kind of interval. If intervals of that kind ran on
-    several cores, it has a row for each core. Viewers nest the intervals of a row that
-    overlap.
+    several cores, it has a row for each core; if they overlap, as many as overlap.
     """
-    rows, events = _rows(timeline)
+    lanes = _lanes(timeline)
+    rows, events = _rows(timeline, lanes)
 
     def row_of(item: Interval) -> int:
-        return rows[item.resource, _lane(item.kind, _core(item))]
+        return rows[item.resource, _lane(item.kind, lanes[id(item)])]
 
     for item in timeline.intervals:
         more: Json = {"dur": item.duration * 1e6, "tid": row_of(item)}
@@ -62,40 +64,52 @@ def trace_events(timeline: Timeline) -> Json:
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
-def _rows(timeline: Timeline) -> tuple[dict[tuple[str, str], int], list[Json]]:
+def _lanes(timeline: Timeline) -> dict[int, int]:
+    """Return the number of the lane of each interval, by its identity: the core that it
+    names, or else one that no other interval of its kind has at the time.
+    """
+    found: dict[int, int] = {}
+    free: dict[str, list[Interval]] = {}
+    for item in timeline.intervals:
+        core = item.info.get("core")
+        if core is None:
+            free.setdefault(item.kind, []).append(item)
+        else:
+            found[id(item)] = int(core)
+    for items in free.values():
+        found |= lanes_of(items)
+    return found
+
+
+def _rows(
+    timeline: Timeline, lanes: Mapping[int, int]
+) -> tuple[dict[tuple[str, str], int], list[Json]]:
     """Number the rows of the trace.
 
-    Return the number of each (resource, lane), and the events that name the rows. A
-    lane is a kind of interval on one core.
+    Return the number of each (resource, lane), and the events that name the process and
+    the rows. *lanes* has the number of the lane of each interval.
     """
     present: dict[str, set[tuple[str, int]]] = {
         name: set() for name in timeline.resources
     }
     for item in timeline.intervals:
-        present[item.resource].add((item.kind, _core(item)))
+        present[item.resource].add((item.kind, lanes[id(item)]))
     rows: dict[tuple[str, str], int] = {}
-    events: list[Json] = []
+    events = [_metadata("process_name", 0, {"name": "ioopt"})]
     for resource in timeline.resources:
-        several = any(core for _, core in present[resource])
-        for kind, core in sorted(present[resource]) or [("", 0)]:
-            name = kind
-            if several and kind == "compute":
-                name = _lane(kind, core)
+        several = {kind for kind, lane in present[resource] if lane}
+        for kind, lane in sorted(present[resource]) or [("", 0)]:
+            name = _lane(kind, lane) if kind in several else kind
             row = len(rows) + 1
-            rows[resource, _lane(kind, core)] = row
+            rows[resource, _lane(kind, lane)] = row
             label = f"{resource} {name}".rstrip()
             events.append(_metadata("thread_name", row, {"name": label}))
             events.append(_metadata("thread_sort_index", row, {"sort_index": row}))
     return rows, events
 
 
-def _core(item: Interval) -> int:
-    """Return the core that an interval names, or 0 if it names none."""
-    return int(item.info.get("core") or 0)
-
-
-def _lane(kind: str, core: int) -> str:
-    return f"{kind} {core}"
+def _lane(kind: str, number: int) -> str:
+    return f"{kind} {number}"
 
 
 def trace_events_json(timeline: Timeline) -> str:

@@ -3,26 +3,35 @@ their limit.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ioopt.errors import UsageError
+from ioopt.plot.gantt import rectangles
 from ioopt.plot.layout import (
     NARROW,
+    WIDTH,
     finish,
-    headline,
     label_axis,
     new_axes,
     shortened,
     unit_for,
+    valued,
 )
 from ioopt.plot.palette import BOUND, HUES, OTHERS
 from ioopt.problems.base import Json
 from ioopt.result import Result
+from ioopt.tables import percent
 from ioopt.units import quantity
 
+HEADROOM = 1.25
+"""The height of the axis as a multiple of the limit, so that words fit above it."""
+MARK = 0.05
+"""The height of the marks at the limit, as a share of the limit."""
+NEARLY = 1e-6
+"""The storage is at its limit if less than this share of the limit is left."""
 Reals = NDArray[np.floating[Any]]
 Span = tuple[float, float, float]
 """A span of time with a constant rate: start and end (seconds), and rate (bytes per
@@ -68,7 +77,7 @@ def rates_by_job(schedule: Json) -> Spans:
                 tuple(span) for span in record["rates"]
             )
     moved = {name: _bytes_moved(items) for name, items in spans.items()}
-    order = sorted(spans, key=lambda name: -moved[name])
+    order = sorted(spans, key=lambda name: (-moved[name], name))
     return {name: spans[name] for name in order}
 
 
@@ -77,32 +86,31 @@ def _bytes_moved(spans: Sequence[Span]) -> float:
 
 
 def plot_bandwidth(
-    spans: Spans, axes: Any = None, title: str = "", limit: float | None = None
+    spans: Spans,
+    axes: Any = None,
+    title: str = "",
+    limit: float | None = None,
+    until: float = 0.0,
 ) -> Any:
     """Draw the rates of the jobs over time, stacked; return the axes.
 
     *spans* have the form that :func:`rates_by_job` returns. A line marks *limit*, the
     storage rate in bytes per second. The jobs with the most bytes have bands of their
     own, and the other jobs share a band. If rates change too often, means over equal
-    intervals are drawn, and the label of the axis gives the length of the intervals.
+    intervals are drawn, and the panel says how long the intervals are.
+    Black marks above the line are the times at which the storage is at its limit.
     """
     if axes is None:
-        axes = new_axes(9, 4)
+        axes = new_axes(WIDTH, 3.4)
     axes.set_ylim(0, 1)
-    every: list[Span] = []
-    for items in spans.values():
-        every += items
-    edges, width = _edges(every)
-    slice_ = quantity("seconds", float(width or 0.0))
-    layers = [
-        (name, colour, mean_rates(items, edges))
-        for name, colour, items in _layers(spans)
-    ]
+    every = [span for items in spans.values() for span in items]
+    edges, width, layers = bands(spans)
     totals = sum(
         (heights for _, _, heights in layers), np.zeros(max(0, len(edges) - 1))
     )
     peak = max([limit or 0.0, *totals])
-    time = unit_for("seconds", edges[-1] if len(edges) else 0.0)
+    last = max(until, edges[-1] if len(edges) else 0.0)
+    time = unit_for("seconds", last)
     rate = unit_for("rate_bytes_per_second", peak)
     below = np.zeros_like(totals)
     for name, colour, heights in layers:
@@ -116,28 +124,77 @@ def plot_bandwidth(
             linewidth=0,
         )
         below = below + heights
-    if width is not None:
-        axes.stairs(
-            _highest(every, edges) / rate.size,
-            edges / time.size,
-            baseline=None,
-            color=OTHERS,
-            lw=0.7,
-            label=f"highest in {slice_}",
-        )
     if limit is not None:
         axes.axhline(
             limit / rate.size, color=BOUND, linestyle="--", lw=1, label="storage limit"
         )
-    axes.set_ylim(0, 1.06 * peak / rate.size or 1)
+        _mark_limit(axes, at_limit(every, limit), limit / rate.size, time.size)
+    axes.set_ylim(0, HEADROOM * peak / rate.size or 1)
     if len(edges):
-        axes.set_xlim(min(0.0, edges[0]) / time.size, edges[-1] * 1.01 / time.size or 1)
+        axes.set_xlim(min(0.0, edges[0]) / time.size, last * 1.01 / time.size or 1)
     label_axis(axes.xaxis, "time", time.name)
-    unit = rate.name
+    label_axis(axes.yaxis, "bandwidth", rate.name)
     if width is not None:
-        unit += f", mean over {slice_}"
-    label_axis(axes.yaxis, "bandwidth", unit)
+        _say(axes, f"bars: mean over {quantity('seconds', float(width))}", "left")
     return finish(axes, title, legend="job")
+
+
+class Bands(NamedTuple):
+    """The rates of jobs between neighbouring ``edges`` (seconds).
+
+    ``layers`` are (name, colour, rates in bytes per second), the lowest first. If the
+    rates are means over equal intervals, ``width`` is the length of the intervals in
+    seconds; otherwise it is None.
+    """
+
+    edges: Reals
+    width: float | None
+    layers: list[tuple[str, str, Reals]]
+
+
+def bands(spans: Spans) -> Bands:
+    """Return the rates of the jobs over time, with one band for each of the jobs that
+    have the most bytes, and one for the other jobs.
+    """
+    edges, width = _edges([span for items in spans.values() for span in items])
+    layers = [
+        (name, colour, mean_rates(items, edges))
+        for name, colour, items in _layers(spans)
+    ]
+    return Bands(edges, width, layers)
+
+
+def at_limit(spans: Sequence[Span], limit: float) -> list[tuple[float, float]]:
+    """Return the spans of time, as (start, end) in seconds, in which the total rate of
+    *spans* is *limit* or more.
+
+    >>> at_limit([(0, 4, 2.0), (1, 3, 2.0), (3, 5, 2.0)], 4.0)
+    [(1.0, 4.0)]
+    """
+    if not len(spans):
+        return []
+    times, rates = steps(spans)
+    found: list[tuple[float, float]] = []
+    for start, end, rate in zip(times, times[1:], rates):
+        if end <= start or rate < limit * (1 - NEARLY):
+            continue
+        if found and found[-1][1] == start:
+            start = found.pop()[0]
+        found.append((float(start), float(end)))
+    return found
+
+
+def _mark_limit(
+    axes: Any, full: Sequence[tuple[float, float]], level: float, size: float
+) -> None:
+    """Mark the spans of time *full* in black above *level*; *size* is the unit of time
+    in seconds.
+    """
+    if not full:
+        return
+    corners = [(start / size, end / size, level, MARK * level) for start, end in full]
+    rectangles(axes, corners, BOUND, BOUND, width=0.3)
+    axes.collections[-1].set_label("at the limit")
 
 
 def _edges(spans: Sequence[Span]) -> tuple[Reals, float | None]:
@@ -228,27 +285,44 @@ def mean_rates(spans: Sequence[Span] | Reals, edges: Reals) -> Reals:
     return np.maximum(0.0, np.diff(np.interp(edges, times, moved)) / np.diff(edges))
 
 
-def _highest(spans: Sequence[Span], edges: Reals) -> Reals:
-    """Return the highest total rate of *spans* between each two neighbouring *edges*.
-
-    Changes at the same instant are summed up first.
-    """
-    times, rates = steps(spans)
-    last = np.append(np.diff(times) > 0, True)
-    times = times[last]
-    rates = np.append(0.0, rates[last])
-    first = np.searchsorted(times, edges[:-1], side="right")
-    past = np.searchsorted(times, edges[1:], side="left")
-    return np.array([rates[low : high + 1].max() for low, high in zip(first, past)])
-
-
-def plot_batch_io(result: Result, axes: Any = None) -> Any:
+def plot_batch_io(result: Result, axes: Any = None, until: float = 0.0) -> Any:
     """Draw the bandwidth of each job over time, for a batch I/O result; return the
     axes.
+
+    The panel says for which share of the time, from the start of the first job to the
+    end of the last, the storage is at its limit. The time axis extends to *until*
+    seconds at least.
     """
     if not result.schedule:
         raise UsageError(
             "the result holds no schedule to draw; run `ioopt simulate` on its plan"
         )
     limit = result.schedule.get("storage_bytes_per_second")
-    return plot_bandwidth(rates_by_job(result.schedule), axes, headline(result), limit)
+    spans = rates_by_job(result.schedule)
+    axes = plot_bandwidth(spans, axes, valued(result), limit, until)
+    if limit is not None and (words := said_of_limit(result.schedule, spans)):
+        _say(axes, words, "right")
+    return axes
+
+
+def _say(axes: Any, words: str, side: Literal["left", "right"]) -> None:
+    """Write *words* into a panel, at the top of its *side*."""
+    place = {"left": 0.01, "right": 0.99}[side]
+    style = {"ha": side, "va": "top", "fontsize": "small"}
+    axes.text(place, 0.98, words, transform=axes.transAxes, **style)
+
+
+def said_of_limit(schedule: Json, spans: Spans) -> str:
+    """Return the words for how long the storage is at its limit; empty if there are no
+    jobs.
+    """
+    jobs = schedule["jobs"]
+    whole = max((job["end_seconds"] for job in jobs), default=0.0) - min(
+        (job["start_seconds"] for job in jobs), default=0.0
+    )
+    if whole <= 0:
+        return ""
+    every = [span for items in spans.values() for span in items]
+    full = at_limit(every, schedule["storage_bytes_per_second"])
+    share = sum(end - start for start, end in full) / whole
+    return f"storage at its limit {percent(share)} of the time"

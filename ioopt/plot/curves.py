@@ -35,6 +35,7 @@ def plot_sweep(
     title: str = "",
     floor: float | None = 0.0,
     marks: Mapping[str, Sequence[tuple[float, float]]] = MappingProxyType({}),
+    joined: bool = True,
 ) -> Any:
     """Draw a line with error bars for each solver against a setting; return the axes.
 
@@ -43,29 +44,34 @@ def plot_sweep(
     (``makespan_seconds``), or words with their unit. No error bar goes below *floor*,
     the smallest possible value of the metric. *marks* gives, for each label, single
     points (setting, value) beside the lines, such as the numbers that a paper prints.
+    If *joined* is false, the settings are numbers of things, such as applications, and
+    no line joins their points.
     """
     axes = new_axes(8, 4.2)
     drawn = [point for points in lines.values() for point in points]
     across = unit_for(label, max((point[0] for point in drawn), default=0.0))
     up = unit_for(metric, max((point[1] for point in drawn), default=0.0))
     for number, (name, points) in enumerate(lines.items()):
+        style = series(number)
+        if not joined:
+            style["linestyle"] = "none"
         drawn_line = axes.errorbar(
             **_with_error_bars(points, across.size, up.size, floor),
             capsize=2,
             lw=1.2,
             label=shortened(name, 40),
-            **series(number),
+            **style,
         )
         _shift(axes, drawn_line, number - (len(lines) - 1) / 2)
     for number, (name, spots) in enumerate(marks.items()):
         at, value = zip(*spots)
-        style = {"facecolors": "none", "edgecolors": "black", "zorder": 5}
+        hollow = {"facecolors": "none", "edgecolors": "black", "zorder": 5}
         axes.scatter(
             [x / across.size for x in at],
             [y / up.size for y in value],
             label=name,
             marker="Dsv^"[number % 4],
-            **style,
+            **hollow,
         )
     _ticks(axes, sorted({point[0] / across.size for point in drawn}))
     label_axis(axes.xaxis, label.replace("_", " "), "count")

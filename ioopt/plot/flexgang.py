@@ -38,7 +38,7 @@ def plot_flexible_gang(result: Result) -> Any:
     unit = unit_for("seconds", schedule["frame_seconds"])
     frame = schedule["frame_seconds"] / unit.size
     cells = len({cell["start_seconds"] for cell in rows}) + 2 * len(schedule["windows"])
-    axes = new_axes(3.0 + min(8.0, 0.9 * columns), min(MOST_INCHES, 1.5 + 0.35 * cells))
+    axes = new_axes(3.0 + min(5.3, 0.9 * columns), min(MOST_INCHES, 1.5 + 0.35 * cells))
     axes.set_xlim(0, columns)
     axes.set_ylim(frame, 0)
     axes.set_facecolor(IDLE)

@@ -4,24 +4,27 @@ nodes' disks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import UsageError
+from ioopt.plot.lanes import Rows, most_lanes
 from ioopt.plot.layout import (
+    WIDTH,
     Box,
     Unit,
     finish,
     headline,
     label_axis,
+    legend_above,
     name_boxes,
     new_axes,
     patches,
     shortened,
     unit_for,
 )
-from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
+from ioopt.plot.palette import BLACK, IDLE, LIMIT, OTHERS, role, series
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline, jobs_timeline, replication_timeline
 from ioopt.units import quantity
@@ -69,7 +72,15 @@ def plot_live_bytes(
     axes.set_ylim(0, None)
     label_axis(axes.xaxis, "time", time.name)
     label_axis(axes.yaxis, "live bytes", unit.name)
-    return finish(axes)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        frameon=False,
+        fontsize="small",
+        ncols=MOST_NODES + 1,
+    )
+    return axes
 
 
 def _peak(steps: Sequence[tuple[float, int]]) -> int:
@@ -85,13 +96,8 @@ MOST_SPANS = 4_000
 """The largest number of intervals that are drawn with edges and marks. More intervals
 are drawn as a bitmap of colours.
 """
-STAGING = ("remote", "copy", "save")
-MOST_LANES = 8
-"""The largest number of lanes for the transfers that a node receives at once, and for
-those that it saves.
-"""
-JUST_AFTER = 1e-9
-"""Intervals overlap if they have more than so many seconds in common."""
+UNNAMED = "no name: box too small"
+"""What the legend says of boxes into which their names do not fit."""
 
 
 def plot_timeline(
@@ -101,28 +107,31 @@ def plot_timeline(
     rows: str = "node",
     idle: bool = True,
     until: float = 0.0,
+    above: bool = False,
 ) -> Axes:
     """Draw *timeline* with one row for each resource, in a suitable unit of time;
     return the axes.
 
     If there are transfers, each row is divided: transfers are drawn above computing,
     since a node does both at the same time, in several lanes if they overlap.
-    Intervals with ``cores`` in their ``info`` take one lane for each core. Intervals
+    Intervals with ``cores`` in their ``info`` are as high as so many lanes. Intervals
     with ``critical`` are framed. If *idle* is true, time without an interval is drawn
     as idle. Marks are drawn as ticks, unless there are too many intervals. Only the
     first 60 resources are drawn, and names are written where they fit. The time axis
-    extends to *until* seconds at least, so that charts can be compared.
+    extends to *until* seconds at least, so that charts can be compared. The legend is
+    above the chart if it has a figure of its own, or if *above* is true.
     """
     names = timeline.resources[:MOST_ROWS]
     if len(names) < len(timeline.resources):
         title += f", the first {len(names)} of {len(timeline.resources)} {rows}s"
     row_of = {name: row for row, name in enumerate(names)}
     shown = [item for item in timeline.intervals if item.resource in row_of]
-    place = _Rows(row_of, shown)
+    place = Rows(row_of, shown)
     if axes is None:
+        above = True
         overlapping = max(0, place.staging_lanes - 2)
         height = _height(len(names)) * (1 + 0.2 * overlapping)
-        axes = new_axes(10, max(_height(len(names)), min(8.0, height)))
+        axes = new_axes(WIDTH, max(_height(len(names)), min(8.0, height)))
     last = max((item.end for item in shown), default=0.0)
     unit = unit_for("seconds", max(last, until))
     axes.set_xlim(0, max(last, until) / unit.size * 1.01 or 1)
@@ -145,10 +154,27 @@ def plot_timeline(
         kinds.add("critical")
     if idle:
         kinds.add("idle")
-    finish(axes, title, patches(kinds))
-    if len(shown) <= MOST_SPANS:
-        name_boxes(axes, _boxes(shown, place, unit))
+    boxes = list(_boxes(shown, place, unit))
+    handles = patches(kinds)
+    if boxes:
+        # Its place is kept before names are written, since it may narrow the boxes.
+        handles.append(_unnamed())
+    finish(axes, title, [] if above else handles)
+    legend: Any = axes.get_legend()
+    if above:
+        legend = legend_above(axes.figure, handles)
+    written = name_boxes(axes, boxes) if len(shown) <= MOST_SPANS else []
+    if boxes and len(written) == len(boxes):
+        legend.get_texts()[-1].set_visible(False)
+        legend.get_patches()[-1].set_visible(False)
     return axes
+
+
+def _unnamed() -> Any:
+    """Return the entry of the legend for boxes without a name."""
+    from matplotlib.patches import Patch
+
+    return Patch(facecolor="none", edgecolor=OTHERS, label=UNNAMED)
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
@@ -163,7 +189,7 @@ def name_rows(axes: Axes, names: Sequence[str]) -> None:
 
 
 def _corners(
-    items: Sequence[Interval], place: _Rows, unit: Unit
+    items: Sequence[Interval], place: Rows, unit: Unit
 ) -> list[tuple[float, float, float, float]]:
     """Return (left, right, low, height) of each of *items*, with times in *unit*."""
     found = []
@@ -183,88 +209,7 @@ def _height(rows: int) -> float:
     return 1.0 + max(1.0, rows * inches)
 
 
-class _Rows:
-    """Compute the place of each interval in its row; rows are numbered downwards.
-
-    ``staging_lanes`` is the number of lanes for transfers in each row.
-    """
-
-    def __init__(self, row_of: Mapping[str, int], shown: Sequence[Interval]) -> None:
-        """Divide the rows into lanes for the kinds of the intervals *shown*.
-
-        Transfers get a lane as high as the lane of a core, and those that overlap get
-        lanes of their own. Saves lie below the other transfers.
-        """
-        self._row_of = row_of
-        self._lanes = max((_last_core(item) for item in shown), default=0) + 1
-        received = [item for item in shown if item.kind in STAGING]
-        sent = [item for item in received if item.kind == "save"]
-        received = [item for item in received if item.kind != "save"]
-        lanes = _lanes_of(received)
-        lanes_of_saves = _lanes_of(sent)
-        first_save = max(1, _count(lanes))
-        self._lane_of = dict(lanes)
-        for item, lane in lanes_of_saves.items():
-            self._lane_of[item] = first_save + lane
-        count = 0
-        if received or sent:
-            count = first_save + _count(lanes_of_saves)
-        self.staging_lanes = count
-        least = min(0.12 * count, 0.4)
-        self._staging = max(least, 0.76 * count / (self._lanes + count))
-
-    def __call__(self, item: Interval) -> tuple[float, float]:
-        """Return the lower edge and the height of an interval."""
-        top = self._row_of[item.resource] - 0.38
-        if item.kind in STAGING:
-            each = self._staging / self.staging_lanes
-            return top + each * self._lane_of[id(item)], each
-        lane = (0.76 - self._staging) / self._lanes
-        first = item.info.get("core")
-        if first is None:
-            return top + self._staging, lane * self._lanes
-        cores = _last_core(item) - int(first) + 1
-        return top + self._staging + lane * int(first), lane * cores
-
-
-def _lanes_of(transfers: Iterable[Interval]) -> dict[int, int]:
-    """Return the lane of each of *transfers*, by the identity of the interval.
-
-    Transfers of one resource that overlap get different lanes, as far as there are
-    ``MOST_LANES``; the others share the last.
-    """
-    ends: dict[str, list[float]] = {}
-    lanes: dict[int, int] = {}
-    for item in sorted(transfers, key=lambda item: (item.start, item.end)):
-        row = ends.setdefault(item.resource, [])
-        free = [lane for lane, end in enumerate(row) if end <= item.start + JUST_AFTER]
-        if free:
-            lane = free[0]
-        elif len(row) < MOST_LANES:
-            lane = len(row)
-            row.append(item.end)
-        else:
-            lane = MOST_LANES - 1
-        row[lane] = max(row[lane], item.end)
-        lanes[id(item)] = lane
-    return lanes
-
-
-def _count(lanes: Mapping[int, int]) -> int:
-    """Return the number of *lanes*, which are numbered from 0."""
-    return max(lanes.values(), default=-1) + 1
-
-
-def _last_core(item: Interval) -> int:
-    """Return the number of the last core that an interval occupies; 0 if the interval
-    does not name cores.
-    """
-    return int(item.info.get("last_core") or 0)
-
-
-def _draw_spans(
-    axes: Axes, shown: Sequence[Interval], place: _Rows, unit: Unit
-) -> None:
+def _draw_spans(axes: Axes, shown: Sequence[Interval], place: Rows, unit: Unit) -> None:
     """Draw the intervals *shown*, as one collection for each kind of interval; this is
     fast for any number of intervals.
     """
@@ -330,7 +275,7 @@ def _draw_marks(
         axes.vlines(times, low, high, color=role(kind)[1], lw=0.8)
 
 
-def _boxes(shown: Sequence[Interval], place: _Rows, unit: Unit) -> Iterator[Box]:
+def _boxes(shown: Sequence[Interval], place: Rows, unit: Unit) -> Iterator[Box]:
     """Yield a box for each interval whose label differs from the name of its row."""
     for item in shown:
         if item.label == item.resource:
@@ -360,21 +305,25 @@ def plot_replication(
         more = f"makespan {quantity('makespan_seconds', makespan)}"
     timeline = replication_timeline(result.schedule)
     if "cached_bytes" in result.metrics:
-        timeline = _of_whole_tasks(timeline)
+        timeline = of_whole_tasks(timeline)
     disks = result.schedule.get("disks")
     if axes is None and disks:
         from matplotlib.figure import Figure
 
-        lanes = 1 + max(map(_last_core, timeline.intervals), default=0)
+        lanes = most_lanes(timeline.intervals)
         upper = _height(min(MOST_ROWS, len(timeline.resources)))
         heights = (max(upper, min(8.0, upper * (1 + 0.2 * lanes))), 2.2)
-        figure = Figure(figsize=(10, sum(heights)), layout="constrained")
+        figure = Figure(figsize=(WIDTH, sum(heights)), layout="constrained")
         axes, below = figure.subplots(2, sharex=True, height_ratios=heights)
+        axes.tick_params(labelbottom=True)
         plot_live_bytes(disks, timeline.makespan, below)
+        return plot_timeline(
+            timeline, axes, headline(result, more), until=until, above=True
+        )
     return plot_timeline(timeline, axes, headline(result, more), until=until)
 
 
-def _of_whole_tasks(timeline: Timeline) -> Timeline:
+def of_whole_tasks(timeline: Timeline) -> Timeline:
     """Return *timeline* with intervals of whole tasks in place of computing: on shared
     storage tasks hold their cores while they read and write.
     """

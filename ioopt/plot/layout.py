@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ioopt import units
 from ioopt.plot.palette import ROLES, ink, role
 from ioopt.result import Result
+from ioopt.units import quantity, title
 
 STEPS = {"min": (1, 2, 5, 10, 15, 30, 60), "h": (0.5, 1, 2, 3, 6, 12, 24)}
 """The possible distances between ticks, for units of time that are not decimal."""
@@ -15,6 +16,8 @@ MOST_TICKS = 9
 """The largest number of ticks on an axis with such a unit."""
 PLAIN_UNITS = {"slowdown": "factor", "ratio": "factor", "imbalance": "factor"}
 """For a word in the name of a metric, the name of the metric's unit."""
+LEGEND_COLUMNS = 5
+"""The number of columns of a legend above several pictures."""
 TALLEST_LEGEND = 18
 """The largest number of entries in a column of a legend."""
 CHARACTER = 0.62
@@ -23,6 +26,14 @@ for DejaVu Sans.
 """
 
 
+LARGEST_NAME = 8.0
+"""The font size in points of a name in a box that has enough room."""
+SMALLEST_NAME = 5.0
+"""The smallest font size in points of a name in a box."""
+WIDTH = 8.3
+"""The width in inches of a picture. A page that shows it about 830 pixels wide, as the
+README does, shows its smallest words 9 pixels high.
+"""
 NARROW = 4.6
 """The width in inches of a picture that fits the screen of a telephone."""
 
@@ -107,6 +118,27 @@ def finish(
     return axes
 
 
+def legend_above(
+    figure: Any,
+    handles: Sequence[Any],
+    labels: Sequence[str] | None = None,
+    heading: str = "",
+) -> Any:
+    """Put one legend for all panels of *figure* above the panels, and return it.
+
+    *labels* are those of the *handles* (None: their own), and *heading* is above them.
+    """
+    return figure.legend(
+        handles=list(handles),
+        labels=labels or [handle.get_label() for handle in handles],
+        title=heading,
+        loc="outside upper center",
+        frameon=False,
+        fontsize="small",
+        ncols=LEGEND_COLUMNS,
+    )
+
+
 def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
     """Put one legend for all panels of *figure* to the right of the panels."""
     figure.legend(
@@ -142,10 +174,20 @@ def headline(result: Result, more: str = "") -> str:
     """Return the title for the picture of a result: its instance, its solver, and
     *more*.
     """
-    title = f"{shortened(result.instance, 48)}: {result.solver}"
+    text = f"{shortened(result.instance, 48)}: {result.solver}"
     if more:
-        title += f", {more}"
-    return title
+        text += f", {more}"
+    return text
+
+
+def valued(result: Result) -> str:
+    """Return the title for the picture of a result, with the measure by which results
+    of its kind are compared.
+    """
+    if result.measure is None or result.value is None:
+        return headline(result)
+    words = f"{title(result.measure)} {quantity(result.measure, result.value)}"
+    return headline(result, words)
 
 
 def shortened(text: str, most: int) -> str:
@@ -174,8 +216,9 @@ class Box(NamedTuple):
 def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
     """Write the text of each box into the box if it fits; return the texts written.
 
-    Only the *most* widest boxes are considered. Texts stay within their boxes and so
-    never overlap. The limits of the axes must be set before.
+    Only the *most* widest boxes are considered. A text that is too long for its box is
+    written upwards if it fits so. Texts stay within their boxes and so never overlap.
+    The limits of the axes must be set before.
     """
     # Place the axes first, so that data have a size in points.
     axes.figure.draw_without_rendering()
@@ -186,10 +229,11 @@ def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
     up = axes.bbox.height * points / abs(high - low)
     written = []
     for box in sorted(boxes, key=lambda box: -box.width)[:most]:
-        lines = box.text.split("\n")
-        size = min(8.0, box.height * up / len(lines) / 1.3)
-        room = size * CHARACTER * (max(map(len, lines)) + 0.6)
-        if size < 5.0 or room > box.width * across:
+        wide, high = box.width * across, box.height * up
+        size, rotation = _fitting(box.text, wide, high), 0.0
+        if size is None:
+            size, rotation = _fitting(box.text, high, wide), 90.0
+        if size is None:
             continue
         middle = box.left + box.width / 2, box.low + box.height / 2
         written.append(
@@ -201,6 +245,19 @@ def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
                 fontsize=size,
                 color=ink(box.colour),
                 clip_on=True,
+                rotation=rotation,
             )
         )
     return written
+
+
+def _fitting(text: str, wide: float, high: float) -> float | None:
+    """Return the font size, in points, at which *text* fits into a box of *wide* times
+    *high* points; None if it would be too small to read.
+    """
+    lines = text.split("\n")
+    size = min(LARGEST_NAME, high / len(lines) / 1.3)
+    room = size * CHARACTER * (max(map(len, lines)) + 0.6)
+    if size < SMALLEST_NAME or room > wide:
+        return None
+    return size

@@ -8,7 +8,15 @@ from typing import Any
 
 from ioopt.errors import UsageError
 from ioopt.plot.gantt import rectangles
-from ioopt.plot.layout import Box, finish, headline, name_boxes, new_axes
+from ioopt.plot.layout import (
+    WIDTH,
+    Box,
+    finish,
+    headline,
+    name_boxes,
+    new_axes,
+    patches,
+)
 from ioopt.plot.palette import IDLE, role
 from ioopt.result import Result
 from ioopt.units import quantity
@@ -70,8 +78,8 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     """Draw the matrix of *jobs*, which have ``id``, ``columns``, ``home_row``, ``rows``
     and ``local``; return the axes.
 
-    Home instances are solid and have the id of the job where it fits. Replicas are
-    pale, and idle slots are grey. Only the nodes and rows up to the last occupied ones
+    Home instances are solid and replicas pale; both have the id of the job where it
+    fits. Idle slots are grey. Only the nodes and rows up to the last occupied ones
     are drawn, and at most 40 rows.
     """
     from matplotlib.patches import Patch
@@ -79,11 +87,11 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     width = max((max(job["columns"]) + 1 for job in jobs), default=1)
     height = max((max(job["rows"]) + 1 for job in jobs), default=1)
     shown = min(height, MOST_ROWS)
-    axes = new_axes(10, 1.2 + min(0.5, 8 / shown) * max(2, shown))
+    axes = new_axes(WIDTH, 1.2 + min(0.5, 8 / shown) * max(2, shown))
     axes.set_xlim(0, width)
     axes.set_ylim(shown - 0.5, -0.5)
     axes.barh(range(shown), width, 0.9, color=IDLE, linewidth=0)
-    pieces = list(_pieces(jobs, shown))
+    pieces = list(pieces_of(jobs, shown))
     _draw(axes, pieces)
     axes.set_yticks(range(0, shown, 1 + shown // 21))
     axes.set_xlabel("node (number)")
@@ -91,12 +99,12 @@ def plot_matrix(jobs: Sequence[Mapping[str, Any]], title: str = "") -> Any:
     if shown < height:
         rows += f", the first {shown} of {height}"
     axes.set_ylabel(rows)
-    kinds = [role("local"), role("remote start")]
-    handles = [Patch(facecolor=colour, label=words) for words, colour in kinds]
-    handles += [
-        Patch(facecolor=kinds[0][1], alpha=REPLICA, label="replica in another row"),
-        Patch(facecolor=IDLE, label="idle"),
-    ]
+    kinds = [kind_of(local) for local in (True, False) if local in _locals(pieces)]
+    handles = patches(kinds)
+    if not all(home for *_, home, _ in pieces):
+        pale = role(kinds[0])[1]
+        handles.append(Patch(color=pale, alpha=REPLICA, label="the same, other rows"))
+    handles.append(Patch(facecolor=IDLE, label="idle"))
     finish(axes, title, handles)
     if len(pieces) <= MOST_PIECES:
         name_boxes(axes, _boxes(pieces))
@@ -109,7 +117,8 @@ is local, is home instance, id).
 """
 
 
-def _pieces(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
+def pieces_of(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
+    """Yield the pieces of *jobs* in the first *rows* rows."""
     for job in jobs:
         runs = list(_runs(job["columns"]))
         for row in (row for row in job["rows"] if row < rows):
@@ -118,19 +127,26 @@ def _pieces(jobs: Iterable[Mapping[str, Any]], rows: int) -> Iterator[Piece]:
                 yield row, first, count, bool(job.get("local")), home, str(job["id"])
 
 
+def _locals(pieces: Iterable[Piece]) -> set[bool]:
+    """Return which of local (True) and remote (False) jobs *pieces* have."""
+    return {local for _, _, _, local, _, _ in pieces}
+
+
 def _boxes(pieces: Iterable[Piece]) -> Iterator[Box]:
-    """Yield a box for the longest run of nodes of each home instance, to hold the id of
-    the job.
+    """Yield a box for the longest run of nodes of each instance of a job, to hold the
+    id of the job.
     """
-    longest: dict[str, Piece] = {}
+    longest: dict[tuple[str, int], Piece] = {}
     for piece in pieces:
-        if piece[4] and piece[2] > longest.get(piece[5], (0, 0, 0))[2]:
-            longest[piece[5]] = piece
-    for row, first, count, local, _, name in longest.values():
-        yield Box(first, row - 0.45, count, 0.9, name, role(_kind(local))[1])
+        key = piece[5], piece[0]
+        if piece[2] > longest.get(key, (0, 0, 0))[2]:
+            longest[key] = piece
+    for row, first, count, local, home, name in longest.values():
+        colour = role(kind_of(local))[1] if home else IDLE
+        yield Box(first, row - 0.45, count, 0.9, name, colour)
 
 
-def _kind(local: bool) -> str:
+def kind_of(local: bool) -> str:
     if local:
         return "local"
     return "remote start"
@@ -153,7 +169,7 @@ def _draw(axes: Any, pieces: Sequence[Piece]) -> None:
         if home:
             opacity = 1.0
         if corners:
-            rectangles(axes, corners, role(_kind(local))[1], edge, opacity)
+            rectangles(axes, corners, role(kind_of(local))[1], edge, opacity)
 
 
 def _runs(columns: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -77,15 +77,15 @@ def can_draw() -> bool:
     return find_spec("matplotlib") is not None
 
 
-def page(title: str, body: str) -> str:
+def page(title: str, body: str, head: str = "") -> str:
     """Return a complete HTML page with *title* and *body*; the page loads nothing from
-    elsewhere.
+    elsewhere. *head* are more elements of its head.
     """
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>{html.escape(title)}</title><style>{STYLE}</style></head>"
+        f"<title>{html.escape(title)}</title><style>{STYLE}</style>{head}</head>"
         f"<body>{body}</body></html>\n"
     )
 

@@ -37,16 +37,16 @@ EXACT = PURPLE
 HEURISTIC = GREEN
 
 ROLES: dict[str, tuple[str, str]] = {
-    "compute": ("compute", COMPUTE),
+    "compute": ("computing", COMPUTE),
     "task": ("task: reads, computes, writes", COMPUTE),
-    "remote": ("remote transfer", REMOTE),
-    "copy": ("replica transfer", REPLICA),
-    "save": ("save to remote storage", SAVE),
+    "remote": ("file from remote storage", REMOTE),
+    "copy": ("file from another node", REPLICA),
+    "save": ("file to remote storage", SAVE),
     "io": ("I/O", IO),
     "waiting": ("waiting", WAITING),
     "local": ("on its file nodes", COMPUTE),
     "remote start": ("away from its files", REMOTE),
-    "eviction": ("eviction", EVICTION),
+    "eviction": ("file deleted (eviction)", EVICTION),
     "idle": ("idle", IDLE),
     "critical": ("critical path", BLACK),
 }
@@ -62,7 +62,7 @@ def role(kind: str) -> tuple[str, str]:
     kind is grey.
 
     >>> role("copy")
-    ('replica transfer', '#56B4E9')
+    ('file from another node', '#56B4E9')
     """
     return ROLES.get(kind, (kind, OTHERS))
 

@@ -5,10 +5,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioopt.plot.gantt import rectangles
-from ioopt.plot.layout import finish, headline, label_axis, new_axes, unit_for
-from ioopt.plot.palette import HUES, LIMIT, OTHERS, series
+from ioopt.plot.layout import (
+    WIDTH,
+    Unit,
+    finish,
+    headline,
+    label_axis,
+    new_axes,
+    unit_for,
+)
+from ioopt.plot.palette import HUES, LIMIT, OTHERS, VERMILLION, series
 from ioopt.problems.base import Json
 from ioopt.result import Result
+from ioopt.units import quantity
 
 
 def plot_use(result: Result) -> Any:
@@ -25,7 +34,7 @@ def plot_use(result: Result) -> Any:
     quota = schedule["quota_bytes"]
     time = unit_for("seconds", last)
     size = unit_for("bytes", max(quota or 0, result.metrics["peak_bytes"]))
-    axes = new_axes(10, 5.5)
+    axes = new_axes(WIDTH, 5.0)
     below = axes.inset_axes([0, -0.75, 1, 0.55])
     changes = {last}
     for rows in stages.values():
@@ -88,23 +97,51 @@ def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[floa
     return found
 
 
-def plot_frontier(rows: Sequence[Json], title: str = "") -> Any:
+def plot_frontier(
+    rows: Sequence[Json], title: str = "", asked: Json | None = None
+) -> Any:
     """Draw the shortest makespan found against the quota, and its lower bound; return
     the axes.
+
+    *asked* is the answer at the quota that the user asked for, which is marked. Curves
+    are steps: a plan also keeps every larger quota, and a bound also holds for every
+    smaller one.
     """
-    axes = new_axes(7, 4)
-    size = unit_for("bytes", max(row["quota_bytes"] for row in rows))
-    found = [row for row in rows if row["makespan_seconds"] is not None]
+    axes = new_axes(WIDTH, 4)
+    known = [*rows, asked] if asked else list(rows)
+    known.sort(key=lambda row: row["quota_bytes"])
+    size = unit_for("bytes", known[-1]["quota_bytes"])
+    found = [row for row in known if row["makespan_seconds"] is not None]
     time = unit_for(
-        "seconds", max([row["makespan_seconds"] or row["bound"] for row in rows])
+        "seconds", max(row["makespan_seconds"] or row["bound"] for row in known)
     )
-    for name, key, points, style in (
-        ("found", "makespan_seconds", found, series(0)),
-        ("bound", "bound", rows, LIMIT),
+    for name, key, points, where, style in (
+        ("found", "makespan_seconds", found, "post", series(0)),
+        ("proven bound", "bound", known, "pre", {**LIMIT, "marker": "."}),
     ):
         across = [row["quota_bytes"] / size.size for row in points]
-        axes.plot(across, [row[key] / time.size for row in points], label=name, **style)
+        up = [row[key] / time.size for row in points]
+        axes.plot(across, up, label=name, drawstyle=f"steps-{where}", **style)
+    if asked:
+        _mark_asked(axes, asked, size, time)
     axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
     label_axis(axes.xaxis, "quota", size.name)
     label_axis(axes.yaxis, "makespan", time.name)
     return finish(axes, title)
+
+
+def _mark_asked(axes: Any, asked: Json, size: Unit, time: Unit) -> None:
+    """Mark the quota that the user asked for, and the makespan found for it, if any."""
+    quota = asked["quota_bytes"]
+    makespan = asked["makespan_seconds"]
+    words = f"your quota, {quantity('quota_bytes', quota)}"
+    words += (
+        ":\nno plan found"
+        if makespan is None
+        else (f":\n{quantity('makespan_seconds', makespan)}")
+    )
+    axes.axvline(quota / size.size, color=VERMILLION, lw=1.2, label=words)
+    if makespan is not None:
+        at = ([quota / size.size], [makespan / time.size])
+        axes.plot(*at, marker="D", markersize=9, color=VERMILLION, linestyle="none")

@@ -420,5 +420,11 @@ def pictures(quick: bool) -> Iterator[Picture]:
                 values = run(size, reading, (preset, set), solver, metric, options)
                 line.append(point(at, values))
             lines[name] = line
-        axes = plot_sweep(lines, row["across"], row["words"], title=row["caption"])
+        axes = plot_sweep(
+            lines,
+            row["across"],
+            row["words"],
+            title=row["caption"],
+            joined=not row["across"].startswith("application"),
+        )
         yield Picture(row["name"], row["caption"], axes)

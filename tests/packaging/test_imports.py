@@ -100,7 +100,15 @@ LAYERS = (
     {"cli", "__main__", "ioopt"},
 )
 LAYER_OF = {room: number for number, rooms in enumerate(LAYERS) for room in rooms}
-PLOT_NEEDS = {"errors", "result", "problems", "timeline", "units", "formats"}
+PLOT_NEEDS = {
+    "errors",
+    "result",
+    "problems",
+    "tables",
+    "timeline",
+    "units",
+    "formats",
+}
 """A picture is drawn from a result, not by a solver."""
 
 

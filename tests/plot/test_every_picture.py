@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import first
+from result_pages import data_of
 
 import ioopt
 from ioopt.comparing.picture import plot_comparison
 from ioopt.options import Deadline
-from ioopt.pictures import draw_result
+from ioopt.pictures import draw_result, page_of
 from ioopt.plot import palette
 from ioopt.plot.curves import plot_sweep
-from ioopt.plot.gantt import _Rows, plot_replication, plot_timeline
+from ioopt.plot.gantt import plot_replication, plot_timeline
+from ioopt.plot.lanes import Rows
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
+from ioopt.plot.work_directory import plot_frontier
 from ioopt.registry import KINDS
 from ioopt.timeline import Interval, Timeline
 
@@ -109,6 +112,31 @@ def test_every_picture_of_a_result(results, name, solver, picture):
     labels_have_units(axes)
 
 
+PANELS = {
+    "replication": {"Plan, by node", "Links: transfers at once"},
+    "batch-io": {"Bandwidth of the storage, by job", "Jobs"},
+    "gang": {"Jobs"},
+    "gang-matrix": {"Matrix after the decision"},
+    "flexible-gang": {"One frame"},
+    "quantum-selection": {"Jobs"},
+    "work-directory": {"Work directory, by stage", "Tasks, by stage"},
+}
+
+
+@pytest.mark.parametrize(("name", "solver"), SAMPLES)
+def test_every_page_of_a_result(results, name, solver):
+    result = results[name, solver]
+    data = data_of(page_of(result))
+    assert {panel["title"] for panel in data["panels"]} >= PANELS[result.kind]
+    for panel in data["panels"]:
+        assert 0 < data["axes"][panel["axis"]]["until"] < float("inf")
+        for kind, low, high, start, end, label, waits, _ in panel.get("boxes", ()):
+            assert kind in data["kinds"] and label and start <= end
+            assert -0.5 <= low < low + high <= len(panel["rows"]) - 0.5 + 1e-9
+            # Nothing waits for what has not ended.
+            assert waits < 0 or panel["boxes"][waits][4] == pytest.approx(start)
+
+
 @pytest.mark.parametrize(
     "name", first(2, ["quantum-ties", "gangedness-table-3", "perturbation-blocking"])
 )
@@ -149,13 +177,16 @@ def test_names_are_written_where_they_fit_and_only_there():
     axes.set_ylim(0, 2)
     boxes = [
         Box(0, 0, 60, 1, "a name", "#000000"),
-        Box(60, 0, 2, 1, "another", "#FFFFFF"),
+        Box(60, 0, 3, 1, "upwards", "#FFFFFF"),
+        Box(64, 0, 1, 1, "narrow", "#FFFFFF"),
     ]
     boxes += [
         Box(0, 1.5, 60, 0.02, "flat", "#000000"),
         Box(70, 0, 30, 2, "x" * 80, "#000000"),
     ]
-    assert [text.get_text() for text in name_boxes(axes, boxes)] == ["a name"]
+    written = {text.get_text(): text for text in name_boxes(axes, boxes)}
+    angles = {name: text.get_rotation() for name, text in written.items()}
+    assert angles == {"a name": 0, "upwards": 90}
     many = [Box(k, 0, 1, 1, "x", "#000000") for k in range(1000)]
     axes.set_xlim(0, 5)
     assert len(name_boxes(axes, many, most=7)) == 7
@@ -185,15 +216,15 @@ def test_transfers_of_a_node_that_overlap_get_lanes_of_their_own():
         Interval(3, 5, "n0", "copy", "c"),
         Interval(0, 4, "n0", "save", "d"),
         Interval(2, 4, "n0", "save", "e"),
-        Interval(0, 5, "n0", "compute", "t", info={"core": 0, "last_core": 0}),
+        Interval(0, 5, "n0", "compute", "t", info={"cores": 1}),
     ]
-    place = _Rows({"n0": 0}, intervals)
+    place = Rows({"n0": 0}, intervals)
     tops = [place(item)[0] for item in intervals]
     each = 0.76 / 5
     expected = [-0.38, -0.38 + each, -0.38 + each, -0.38 + 2 * each, -0.38 + 3 * each]
     assert tops == pytest.approx([*expected, -0.38 + 4 * each])
     crowd = [Interval(0, 1, "n0", "remote", f"f{k}") for k in range(20)]
-    lows = {place(item)[0] for place in [_Rows({"n0": 0}, crowd)] for item in crowd}
+    lows = {place(item)[0] for place in [Rows({"n0": 0}, crowd)] for item in crowd}
     assert len(lows) == 8 and max(lows) < 0.38
 
 
@@ -202,8 +233,9 @@ def test_the_legend_of_shared_storage_names_whole_tasks():
     batch.add_node()
     batch.add_task(1, inputs=[batch.add_file(20)], outputs=[batch.add_file(10)])
     axes = plot_replication(ioopt.solve(batch, "fifo"))
-    words = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert "task: reads, computes, writes" in words and "compute" not in words
+    (legend,) = axes.figure.legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert "task: reads, computes, writes" in words and "computing" not in words
 
 
 def test_no_error_bar_of_a_time_goes_below_zero():
@@ -368,3 +400,34 @@ def test_names_contrast_with_their_boxes(colour):
     text = {"white": 1.0, "black": 0.0}[palette.ink(colour)]
     high, low = sorted((luminance(colour), text), reverse=True)
     assert (high + 0.05) / (low + 0.05) >= 4.5  # WCAG 2, level AA
+
+
+def test_the_quota_asked_for_is_marked_on_the_curve_of_a_budget():
+    rows = [
+        {"quota_bytes": 10, "makespan_seconds": 90.0, "bound": 40.0},
+        {"quota_bytes": 20, "makespan_seconds": None, "bound": 30.0},
+        {"quota_bytes": 40, "makespan_seconds": 30.0, "bound": 20.0},
+    ]
+    asked = {"quota_bytes": 30, "makespan_seconds": 50.0, "bound": 25.0}
+    found, bound, quota, mark = plot_frontier(rows, "x", asked).lines
+    assert list(found.get_xdata()) == [10, 30, 40] and len(bound.get_xdata()) == 4
+    # A plan keeps every larger quota, and a bound holds for every smaller one.
+    assert [found.get_drawstyle(), bound.get_drawstyle()] == ["steps-post", "steps-pre"]
+    assert set(quota.get_xdata()) == set(mark.get_xdata()) == {30}
+    assert list(mark.get_ydata()) == [50]
+    assert quota.get_label() == "your quota, 30 B:\n50 s"
+    asked["makespan_seconds"] = None
+    axes = plot_frontier(rows, "x", asked)
+    assert axes.lines[-1].get_label() == "your quota, 30 B:\nno plan found"
+    # A curve of one point is a marker.
+    (alone, _) = plot_frontier(rows[:1]).lines
+    assert alone.get_marker() == "o"
+    reads_well(axes)
+
+
+def test_points_of_things_without_an_order_are_not_joined():
+    points = [(1.0, 9.0, 0.0, 1), (2.0, 8.0, 0.0, 1)]
+    for joined, style in ((True, "-"), (False, "None")):
+        axes = plot_sweep({"a": points}, "application", "s", joined=joined)
+        assert axes.lines[0].get_linestyle() == style
+        assert axes.lines[0].get_marker() == "o"

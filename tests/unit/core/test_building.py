@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from itertools import product
 
 import pytest
 
@@ -176,19 +177,20 @@ def test_charts_under_one_another_share_scale_and_legend(tmp_path):
     assert [
         max(row["end_seconds"] for row in r.schedule["jobs"]) for r in (short, long)
     ] == [2, 4]
-    for pair in ([short, long], [long, short]):
-        first, second = draw_beside(pair).figure.axes
+    lasts = {None: "at the limit", "gantt": "waiting"}
+    for pair, picture in product(([short, long], [long, short]), lasts):
+        first, second = draw_beside(pair, picture).figure.axes
         assert first.get_xlim() == second.get_xlim() == (0, 4 * 1.01)
         assert [first.get_xlabel(), second.get_xlabel()] == ["", "time (s)"]
         (legend,) = first.figure.legends
-        assert [text.get_text() for text in legend.get_texts()][-1] == "waiting"
+        assert [text.get_text() for text in legend.get_texts()][-1] == lasts[picture]
         assert first.get_legend() is None is second.get_legend()
     for name, result in (("a.json", short), ("b.json", long)):
         result.save(str(tmp_path / name))
     names = [str(tmp_path / name) for name in ("a.json", "b.json")]
     assert main(["plot", *names, "-o", str(tmp_path / "beside.png")]) == 0
-    assert (
-        main(["plot", *names, "--picture", "gantt", "-o", str(tmp_path / "x.png")]) == 2
-    )
-    with pytest.raises(UsageError, match="no Gantt chart"):
+    for picture, code in (("gantt", 0), ("matrix", 2)):
+        words = ["plot", *names, "--picture", picture, "-o", str(tmp_path / "x.png")]
+        assert main(words) == code
+    with pytest.raises(UsageError, match="no picture on a time scale"):
         draw_beside([long, ioopt.solve("flexgang-tiny", "greedy")])

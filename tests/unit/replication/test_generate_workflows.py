@@ -110,7 +110,7 @@ def test_a_plan_with_saves_is_drawn(tmp_path: Path) -> None:
         if row["destination"] is None
     ]
     assert len(saves) > 16 and main(["plot", result, "-o", picture]) == 0
-    assert "save to remote storage" in Path(picture).read_text()
+    assert "file to remote storage" in Path(picture).read_text()
 
 
 @pytest.mark.parametrize("solver", ["auto", "heft", "ready-min-min"])
