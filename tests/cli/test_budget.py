@@ -59,16 +59,66 @@ def test_what_is_asked_by_hand(run, trace, tmp_path):
     assert run(*words)[0] == 0 and run("check", "made.json")[0] == 0
     code, text, _ = run("budget", "made.json", "--time-limit", "9")
     assert code == 0 and "9 B (proven)" in text
-    assert "2.333 min, peak 9 B, 4.00 x the time without quota" in text
-    assert "--scheduler-ioopt-in-flight 1 --scheduler-ioopt-disk-mb 0" in " ".join(
-        text.split()
+    assert "2.333 min, peak 9 B, 4.00 x the time by default" in text
+    assert first_row(text) == (
+        "fits yes; needs 9 B of 9 B; takes 2.333 min; add to the snakemake command: "
+        "--scheduler ioopt --scheduler-ioopt-disk-mb 0 --scheduler-ioopt-in-flight 1 "
+        "--scheduler-ioopt-policy submission (Nextflow: see --nextflow FILE)"
     )
     assert max(map(len, text.splitlines())) <= 80
 
 
+def first_row(text):
+    """Return the first row of the printed answer as one line."""
+    return " ".join(text.partition("workflow ")[0].split("─\n")[-1].split())
+
+
 def test_a_quota_that_no_plan_keeps_is_exit_3(run, trace):
+    """A MAP2 holds 9 bytes; the samples after each other take 4 x 35 s."""
     code, found, _ = asked(run, *trace, "--quota", "8")
     assert code == 3 and found["at_quota"]["status"] == "infeasible"
+    assert found["fits"] == {
+        "answer": "no",
+        "way": None,
+        "needs_bytes": 9,
+        "takes_seconds": 140,
+    }
+    code, text, _ = run("budget", *trace, "--quota", "8", "--time-limit", "9")
+    assert code == 3 and first_row(text) == (
+        "fits no; needs 9 B, and the quota is 8 B; takes 2.333 min then"
+    )
+
+
+@pytest.mark.parametrize(
+    ("quota", "does"),
+    [
+        ("36", "if each file is deleted after its last reader (Snakemake: temp(); "),
+        ("39", "if each file is deleted"),
+        ("40", "even if no file is deleted"),
+    ],
+)
+def test_no_setting_is_printed_where_the_default_fits(run, trace, quota, does):
+    """By default 36 bytes are inside at once; all files together have 4 x 10."""
+    words = ("budget", *trace, "--quota", quota, "--time-limit", "9")
+    code, text, _ = run(*words)
+    assert code == 0 and "--scheduler" not in text and "35 s" in text
+    assert f"of {quota} B; takes 35 s; nothing to set, {does}" in first_row(text)
+
+
+def test_caps_for_nextflow_are_the_line_where_they_keep_the_quota(run, trace):
+    words = ("budget", *trace, "--time-limit", "9", "--nextflow", "nf.config")
+    code, text, _ = run(*words, "--quota", "28")
+    assert code == 0 and first_row(text).endswith("run Nextflow with: -c nf.config")
+    code, text, _ = run(*words, "--quota", "16")
+    assert code == 4 and "--scheduler ioopt" in first_row(text)
+    assert "see --nextflow" not in text
+
+
+def test_without_a_quota_it_says_what_is_needed(run, trace):
+    code, text, _ = run("budget", *trace, "--time-limit", "9")
+    assert code == 0 and first_row(text) == (
+        "fits no --quota given; needs 9 B at least; uses 36 B by default"
+    )
 
 
 def peak_under(tasks, forks):
@@ -136,6 +186,7 @@ def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
     words = ("trace.txt", "--cores", "4", "--quota", "40", "--time-limit", "9")
     _, text, _ = run("budget", *words)
     assert "6 B (if tasks were independent)" in text and "--dag FILE" in text
+    assert first_row(text).startswith("fits yes, if tasks were independent; needs")
     assert "proven" not in text and "optimal" not in text and "lower bound" not in text
     code, found, _ = asked(run, *words[:-2], "--nextflow", "nf.config")
     assert code == 0 and found["independent"]
