@@ -103,7 +103,7 @@ class Inquiry:
             "samples": len(set(problem.samples) - {-1}),
             "independent": independent(problem),
             "quota_bytes": problem.quota_bytes,
-            "written_bytes": sum(file.bytes for file in problem.products),
+            "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
             "least": None,
             "unlimited": self.free,
@@ -246,6 +246,14 @@ class Inquiry:
                 no_worse(row, run)
             if self.found["independent"] and row["status"] == Status.OPTIMAL:
                 row["status"] = str(Status.FEASIBLE)
+
+
+def undeleted_bytes(problem: WorkDirectoryProblem) -> int:
+    """Return the bytes in the directory at the end of a run that deletes nothing, not
+    even scratch.
+    """
+    scratch = sum(task.scratch_bytes for task in problem.tasks)
+    return scratch + sum(file.bytes for file in problem.products)
 
 
 def independent(problem: WorkDirectoryProblem) -> bool:

@@ -275,7 +275,7 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
 
 def _default_does(found: Json) -> str:
     """Return the text on a run that fits by default."""
-    if found["written_bytes"] <= found["quota_bytes"]:
+    if found["undeleted_bytes"] <= found["quota_bytes"]:
         return "nothing to set, even if no file is deleted"
     return (
         "nothing to set, if each file is deleted after its last reader (Snakemake: "

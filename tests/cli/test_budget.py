@@ -176,6 +176,7 @@ def test_caps_that_keep_too_small_a_quota_are_not_written(run, trace, tmp_path):
     )
     assert met["peak_bytes"] > 16
     assert not (tmp_path / "nf.config").exists()
+    assert found["undeleted_bytes"] == 40
     assert "batches" not in found and found["at_quota"]["makespan_seconds"] <= 140
 
 
