@@ -241,16 +241,19 @@ QC = {
 }
 
 
-@pytest.mark.parametrize(("given", "least"), [(KEPT, 25), (QC, 21)])
-def test_no_row_is_below_what_every_plan_needs(run, tmp_path, given, least):
+@pytest.mark.parametrize(
+    ("given", "least", "undeleted"), [(KEPT, 25, 30), (QC, 21, 34)]
+)
+def test_no_row_is_below_what_every_plan_needs(run, tmp_path, given, least, undeleted):
     """Kept: 10 stay, then 10 + 5 more: 25. One report of three: 5 + 5 stay,
-    then 5 + 6 more: 21.
+    then 5 + 6 more: 21. All files and all scratch: 2 x 15, and 3 x 11 + 1.
     """
     (tmp_path / "given.json").write_text(json.dumps(given))
     code, found, _ = asked(run, "given.json", "--nextflow", "nf.config")
     assert (
         code == 0 and found["least"]["found_bytes"] == least and "batches" not in found
     )
+    assert found["undeleted_bytes"] == undeleted
     for row in found["curve"]:
         assert (row["makespan_seconds"] is None) is (row["quota_bytes"] < least)
         assert (
