@@ -146,7 +146,8 @@ def budget(
         wrong = Noise(noise or 0.0, size_noise or 0.0)
     if problem.quota_bytes is None and (nextflow or wrong):
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
-    found = answer(problem, deadline, seed, nextflow is not None, wrong)
+    caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
+    found = answer(problem, deadline, seed, caps, wrong)
     if not quiet():
         for text in (*problem.warnings, *found["notes"]):
             say(f"note: {text}")
@@ -159,6 +160,10 @@ def budget(
     if nextflow is not None and not _write_caps(nextflow, found):
         return ExitCode.NO_ANSWER
     return _exit_code(found)
+
+
+TRACE = "Nextflow trace"
+"""The source of instances that were read from a trace of Nextflow."""
 
 
 def _write_caps(nextflow: str, found: Json) -> bool:
@@ -261,14 +266,17 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     answer = "yes"
     if found["independent"]:
         answer = f"yes, {ASSUMED}"
+    caps = "write settings of Nextflow with --nextflow FILE"
+    if nextflow is not None:
+        caps = f"run Nextflow with: -c {nextflow}"
     does = {
         "default": _default_does(found),
-        "nextflow": f"run Nextflow with: -c {nextflow}",
+        "nextflow": caps,
         "plan": "only a plan was found that does (ioopt solve), no setting",
     }
     if fits["way"] == "setting":
         does["setting"] = f"add to the snakemake command: {_snakemake_options(found)}"
-        if nextflow is None:
+        if found["nextflow"] is None:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
     return f"{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
 
@@ -332,9 +340,7 @@ def _nextflow_cell(found: Json) -> str:
     caps = found["nextflow"]
     if caps["peak_bytes"] > found["quota_bytes"]:
         least = _size(caps["peak_bytes"])
-        return (
-            f"none of the caps tried keeps the quota (least peak {least}): not written"
-        )
+        return f"none of the caps tried keeps the quota (least peak {least})"
     forks = counted(len(caps["forks"]), "maxForks cap")
     return f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
 
