@@ -62,7 +62,8 @@ def answer(
     inquiry.ask_least_quota()
     if problem.quota_bytes is not None:
         inquiry.ask_plan()
-        if inquiry.plan is not None:
+        wanted = noise is not None or not inquiry.default_fits()
+        if inquiry.plan is not None and wanted:
             inquiry.ask_setting()
     inquiry.ask_curve()
     if caps and inquiry.plan is not None:
@@ -72,6 +73,7 @@ def answer(
         told = noisy_runs(problem, inquiry.found["setting"], noise, deadline)
         inquiry.found["noise"] = told
     inquiry.share_what_is_known()
+    inquiry.found["fits"] = inquiry.fits()
     return inquiry.found
 
 
@@ -101,6 +103,8 @@ class Inquiry:
             "samples": len(set(problem.samples) - {-1}),
             "independent": independent(problem),
             "quota_bytes": problem.quota_bytes,
+            "undeleted_bytes": undeleted_bytes(problem),
+            "fits": None,
             "least": None,
             "unlimited": self.free,
             "at_quota": None,
@@ -172,6 +176,46 @@ class Inquiry:
         setting = {"policy": run.policy, "in_flight": run.cap}
         self.found["setting"] = setting | metrics
 
+    def default_fits(self) -> bool:
+        """Return whether a run in the order of submission keeps the quota by itself."""
+        quota = self.problem.quota_bytes
+        return quota is not None and self.free["peak_bytes"] <= quota
+
+    def fits(self) -> Json:
+        """Return whether the workflow fits the quota, and the simplest way in which it
+        does.
+
+        ``way`` is ``default`` (no setting), ``nextflow`` (caps), ``setting`` (of the
+        dispatcher), ``plan`` (a list of starts alone), or None. ``needs_bytes`` and
+        ``takes_seconds`` are the figures of that run; if no run is known that fits,
+        they are the least quota that is known to do, and the time with it.
+        """
+        quota = self.problem.quota_bytes
+        caps = self.found["nextflow"]
+        ways = {"setting": self.found["setting"], "plan": self.found["at_quota"]}
+        if quota is not None and caps and caps["peak_bytes"] <= quota:
+            ways = {"nextflow": caps, **ways}
+        if self.default_fits():
+            ways = {"default": self.free, **ways}
+        for way, run in ways.items():
+            if run and run["makespan_seconds"] is not None:
+                peak, seconds = run["peak_bytes"], run["makespan_seconds"]
+                told = {"needs_bytes": peak, "takes_seconds": seconds}
+                return {"answer": "yes", "way": way, **told}
+        at_quota = self.found["at_quota"]
+        answer = None
+        if at_quota is not None:
+            infeasible = at_quota["status"] == Status.INFEASIBLE
+            answer = "no" if infeasible else "unknown"
+        needs = self.found["least"]["found_bytes"]
+        times = [
+            row["makespan_seconds"]
+            for row in self.found["curve"]
+            if row["quota_bytes"] == needs
+        ]
+        told = {"needs_bytes": needs, "takes_seconds": times[0]}
+        return {"answer": answer, "way": None, **told}
+
     def ask_curve(self) -> None:
         """Find the shortest makespan for several quotas in ascending order, beginning
         with the smallest possible quota.
@@ -202,6 +246,14 @@ class Inquiry:
                 no_worse(row, run)
             if self.found["independent"] and row["status"] == Status.OPTIMAL:
                 row["status"] = str(Status.FEASIBLE)
+
+
+def undeleted_bytes(problem: WorkDirectoryProblem) -> int:
+    """Return the bytes in the directory at the end of a run that deletes nothing, not
+    even scratch.
+    """
+    scratch = sum(task.scratch_bytes for task in problem.tasks)
+    return scratch + sum(file.bytes for file in problem.products)
 
 
 def independent(problem: WorkDirectoryProblem) -> bool:

@@ -91,6 +91,7 @@ def _machine(cores: int) -> Machine:
         speed=1,
         remote_rate=1e9,
         replica_rate=1e9,
+        staging=1,
     )
 
 

@@ -146,7 +146,8 @@ def budget(
         wrong = Noise(noise or 0.0, size_noise or 0.0)
     if problem.quota_bytes is None and (nextflow or wrong):
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
-    found = answer(problem, deadline, seed, nextflow is not None, wrong)
+    caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
+    found = answer(problem, deadline, seed, caps, wrong)
     if not quiet():
         for text in (*problem.warnings, *found["notes"]):
             say(f"note: {text}")
@@ -155,10 +156,14 @@ def budget(
     if form == "json":
         click.echo(dump_json(found), nl=False)
     else:
-        click.echo(_tables(found), nl=False)
+        click.echo(_tables(found, nextflow), nl=False)
     if nextflow is not None and not _write_caps(nextflow, found):
         return ExitCode.NO_ANSWER
     return _exit_code(found)
+
+
+TRACE = "Nextflow trace"
+"""The source of instances that were read from a trace of Nextflow."""
 
 
 def _write_caps(nextflow: str, found: Json) -> bool:
@@ -203,12 +208,16 @@ def _run(metrics: Json) -> str:
 
 Row = tuple[str, str]
 """A row of the printed answer: a question in a few words, and its answer."""
+DEFAULT_POLICY = "depth-first"
+"""The policy of the Snakemake plugin if none is given."""
 ASSUMED = "if tasks were independent"
 
 
-def _tables(found: Json) -> str:
+def _tables(found: Json, nextflow: str | None) -> str:
     """Return the answer *found* as text: a table of questions and answers, then a table
     of the curve of makespan over quota.
+
+    *nextflow* is the file with the caps for Nextflow, if one was asked for.
     """
     curve = [
         (
@@ -220,22 +229,79 @@ def _tables(found: Json) -> str:
         for row in found["curve"]
     ]
     width = terminal_width()
-    answers = render(("", "answer"), list(_rows(found)), width=width, wrap=1)
+    answers = render(("", "answer"), list(_rows(found, nextflow)), width=width, wrap=1)
     headers = ("quota", "makespan", "bound", "status")
     return f"{answers}\n{render(headers, curve, width=width)}"
 
 
-def _rows(found: Json) -> Iterator[Row]:
-    """Yield each question that was asked, with its answer."""
+def _rows(found: Json, nextflow: str | None) -> Iterator[Row]:
+    """Yield each question that was asked, with its answer; first whether the workflow
+    fits, and what to do.
+    """
+    yield "fits", _fits_cell(found, nextflow)
     yield from _workflow_rows(found)
-    if found["at_quota"]:
-        yield _quota_row(found)
-    if found["setting"]:
-        yield from _setting_rows(found)
+    if found["at_quota"] and found["at_quota"]["makespan_seconds"] is not None:
+        yield "best plan", _plan_cell(found)
     if found["nextflow"]:
         yield "nextflow", _nextflow_cell(found)
     if found["noise"]:
         yield counted(found["noise"]["runs"], "noisy run"), _noise_cell(found)
+
+
+def _fits_cell(found: Json, nextflow: str | None) -> str:
+    """Return whether the workflow fits the quota, what it needs, how long it takes, and
+    the line to put in a command, if one is necessary.
+    """
+    fits = found["fits"]
+    needs = f"needs {_size(fits['needs_bytes'])}"
+    if fits["answer"] is None:
+        peak = _size(found["unlimited"]["peak_bytes"])
+        return f"no --quota given; {needs} at least; uses {peak} by default"
+    quota = _size(found["quota_bytes"])
+    takes = f"takes {_time(fits['takes_seconds'])}"
+    if fits["answer"] == "no":
+        return f"no; {needs}, and the quota is {quota}; {takes} then"
+    if fits["answer"] == "unknown":
+        return f"not known: no plan found; {needs} at most; {takes} then"
+    answer = "yes"
+    if found["independent"]:
+        answer = f"yes, {ASSUMED}"
+    caps = "write settings of Nextflow with --nextflow FILE"
+    if nextflow is not None:
+        caps = f"run Nextflow with: -c {nextflow}"
+    does = {
+        "default": _default_does(found),
+        "nextflow": caps,
+        "plan": "only a plan was found that does (ioopt solve), no setting",
+    }
+    if fits["way"] == "setting":
+        does["setting"] = f"add to the snakemake command: {_snakemake_options(found)}"
+        if found["nextflow"] is None:
+            does["setting"] += " (Nextflow: see --nextflow FILE)"
+    return f"{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
+
+
+def _default_does(found: Json) -> str:
+    """Return the text on a run that fits by default."""
+    if found["undeleted_bytes"] <= found["quota_bytes"]:
+        return "nothing to set, even if no file is deleted"
+    return (
+        "nothing to set, if each file is deleted after its last reader (Snakemake: "
+        "temp(); Nextflow: the plugin nf-boost)"
+    )
+
+
+def _snakemake_options(found: Json) -> str:
+    """Return the options of Snakemake for the setting that keeps the quota."""
+    setting = found["setting"]
+    options = [
+        "--scheduler ioopt",
+        f"--scheduler-ioopt-disk-mb {found['quota_bytes'] // 10**6}",
+        f"--scheduler-ioopt-in-flight {setting['in_flight']}",
+    ]
+    if setting["policy"] != DEFAULT_POLICY:
+        options.append(f"--scheduler-ioopt-policy {setting['policy']}")
+    return " ".join(options)
 
 
 def _workflow_rows(found: Json) -> Iterator[Row]:
@@ -254,43 +320,17 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     else:
         why = f"lower bound {_size(bound)}"
     yield "least quota", f"{_size(needed)} ({why})"
-    yield "no quota", f"{_run(found['unlimited'])}, in order of submission"
+    yield "default", f"{_run(found['unlimited'])}, in order of submission"
 
 
-def _quota_row(found: Json) -> Row:
-    """Return the row on the best plan under the quota, or on the reason why there is
-    none.
-    """
+def _plan_cell(found: Json) -> str:
+    """Return the text on the best plan under the quota."""
     best = found["at_quota"]
-    quota = found["quota_bytes"]
-    what = f"at {_size(quota)}"
-    if best["makespan_seconds"] is None:
-        missing = _size(max(0, found["least"]["found_bytes"] - quota))
-        if best["status"] == "infeasible":
-            return what, f"no plan keeps it; {missing} more are enough"
-        return what, f"no plan found; {missing} more are enough"
     ratio = best["makespan_seconds"] / (found["unlimited"]["makespan_seconds"] or 1.0)
     why = f"lower bound {_time(best['bound'])}"
     if found["independent"]:
         why = ASSUMED
-    return what, f"{_run(best)}, {ratio:.2f} x the time without quota; {why}"
-
-
-def _setting_rows(found: Json) -> Iterator[Row]:
-    """Yield the settings of the quickest run that keeps the quota, for ioopt and as
-    flags of Snakemake.
-    """
-    setting = found["setting"]
-    policy = setting["policy"]
-    cap = setting["in_flight"]
-    yield "set", f"{policy}, safe, in_flight={cap}: {_run(setting)}"
-    flags = (
-        "--scheduler ioopt",
-        f"--scheduler-ioopt-policy {policy}",
-        f"--scheduler-ioopt-in-flight {cap}",
-        f"--scheduler-ioopt-disk-mb {found['quota_bytes'] // 10**6}",
-    )
-    yield "snakemake", " ".join(flags)
+    return f"{_run(best)}, {ratio:.2f} x the time by default; {why}"
 
 
 def _nextflow_cell(found: Json) -> str:
@@ -300,9 +340,7 @@ def _nextflow_cell(found: Json) -> str:
     caps = found["nextflow"]
     if caps["peak_bytes"] > found["quota_bytes"]:
         least = _size(caps["peak_bytes"])
-        return (
-            f"none of the caps tried keeps the quota (least peak {least}): not written"
-        )
+        return f"none of the caps tried keeps the quota (least peak {least})"
     forks = counted(len(caps["forks"]), "maxForks cap")
     return f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
 

@@ -25,7 +25,7 @@ from ioopt.problems.base import Problem
 from ioopt.result import Status
 from ioopt.run_statements import stated_of_run
 from ioopt.solving import check_plan, load, plan_of
-from ioopt.tables import percent, render, terminal_width
+from ioopt.tables import percent, render, say, terminal_width
 from ioopt.units import column, counted, quantity, title
 
 EPILOG = """\b
@@ -35,7 +35,7 @@ Examples:
   ioopt check image.json replay.json --link per-node
   ioopt check trace.json open.json --set loop=open
   ioopt check image.json noisy.json --set actual=12     (12 tasks took other times)
-  ioopt check flow-groups result.json --explain --time-limit 10
+  ioopt check flow-groups result.json --explain
 """
 
 
@@ -51,15 +51,11 @@ Examples:
     "explaining",
     is_flag=True,
     help="Explain a plan without violations: times, waste, bound, and the resource "
-    "that would help most. Its solver runs again: on FILE, and with 10 % more of each "
-    "resource.",
+    "that would help most. Plans are replayed with 10 % more of each resource, and "
+    "searches end after a number of replays: the same RESULT gives the same text.",
 )
 @click.option(
-    "--time-limit",
-    type=Seconds(),
-    default=5.0,
-    metavar="S",
-    help="With --explain: time limit in seconds for each run of the solver.",
+    "--time-limit", type=Seconds(), hidden=True, metavar="S", help="Without effect."
 )
 @format_option("table", "json")
 def check(
@@ -68,7 +64,7 @@ def check(
     link: str | None,
     settings: Mapping[str, str],
     explaining: bool,
-    time_limit: float,
+    time_limit: float | None,
     form: str,
 ) -> int:
     """Check FILE and, with RESULT, also its plan, its schedule and everything it
@@ -81,7 +77,9 @@ def check(
     if explaining:
         if result is None:
             raise UsageError("--explain needs a RESULT of FILE")
-        _explain(problem, result, time_limit, form)
+        if time_limit is not None:
+            say("--time-limit no longer does anything: --explain counts replays")
+        _explain(problem, result, form)
         return ExitCode.ANSWER
     if form != "table":
         raise UsageError(f"--format {form} is only for --explain")
@@ -153,7 +151,7 @@ def _value(text: str) -> float | str:
         return text
 
 
-def _explain(problem: Problem, result: str, time_limit: float, form: str) -> None:
+def _explain(problem: Problem, result: str, form: str) -> None:
     """Print the explanation of a plan in five sentences, and a table of the effects of
     10 % more of each resource.
     """
@@ -161,16 +159,14 @@ def _explain(problem: Problem, result: str, time_limit: float, form: str) -> Non
     solved = result_to_draw(read_result(result, kind), result)
     with (
         printing_aside(),
-        watching(f"{problem.name}: a solve for each resource", None),
+        watching(f"{problem.name}: replays for each resource", None),
     ):
-        found = explain(problem, solved, time_limit=time_limit)
+        found = explain(problem, solved)
     if form == "json":
         click.echo(dump_json(asdict(found)), nl=False)
         return
     for sentence in found.sentences:
-        # Prevent a line break between a number and its percent sign.
-        text = click.wrap_text(sentence.replace(" %", "\0%"), terminal_width())
-        click.echo(text.replace("\0%", " %"))
+        click.echo(_wrapped(sentence))
     # Values and bounds are formatted as one column, so that they share a unit.
     values = [knob.value for knob in found.knobs]
     bounds = [knob.bound for knob in found.knobs]
@@ -181,4 +177,12 @@ def _explain(problem: Problem, result: str, time_limit: float, form: str) -> Non
         gain = percent(knob.gain) if knob.sure else "cannot tell"
         rows.append((name, texts[k], gain, texts[len(values) + k]))
     headers = ("10 % more of", title(found.measure), "gain", "bound")
-    click.echo(f"\n{render(headers, rows)}", nl=False)
+    click.echo(f"\n{render(headers, rows)}\n{_wrapped(found.method)}")
+
+
+def _wrapped(sentence: str) -> str:
+    """Return *sentence* in lines, with no break between a number and its percent
+    sign.
+    """
+    text = click.wrap_text(sentence.replace(" %", "\0%"), terminal_width())
+    return text.replace("\0%", " %")

@@ -5,7 +5,7 @@ would help most.
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -13,18 +13,29 @@ from ioopt import registry
 from ioopt.checking import judge
 from ioopt.comparing.measures import Row
 from ioopt.errors import IooptError, NotApplicableError, UsageError
-from ioopt.families import ANYTIME, WARM_START, Kind, Metric, SolverSpec, Turn
-from ioopt.options import Deadline
+from ioopt.families import (
+    ANYTIME,
+    BOUND,
+    EXACT,
+    THREADS,
+    Kind,
+    Metric,
+    Turn,
+)
 from ioopt.problems.base import Json
 from ioopt.registry import measure_of
 from ioopt.result import Result, measured
 from ioopt.solving import load, solve
 from ioopt.tables import percent
 from ioopt.units import quantity, title
-from ioopt.verdict import best_of, strongest_sound
+from ioopt.verdict import best_of, own_bound, strongest_sound
 
 TOLD = 1e-3
 """Gains that are smaller than this share of the value are not mentioned."""
+TIMED = {ANYTIME, BOUND, EXACT, THREADS}
+"""Abilities of solvers whose answer may depend on the time that they have."""
+NO_LIMIT_SECONDS = 1e9
+"""A time limit that no run reaches; without any limit, a search ends after a minute."""
 
 
 @dataclass(frozen=True)
@@ -49,28 +60,26 @@ class Explanation:
     """The sentences of an explanation, and the figures on which the last two sentences
     are based.
 
-    ``noise`` is the largest difference between plans of the unchanged instance, as a
-    share of the value.
+    ``noise`` is the difference between searches of the unchanged instance, as a share
+    of the value. ``method`` says how the plans were found.
     """
 
     sentences: tuple[str, ...]
     measure: str
     knobs: tuple[Knob, ...]
     noise: float = 0.0
+    method: str = ""
 
 
-def explain(
-    source: Any,
-    result: Result,
-    *,
-    time_limit: float = 5.0,
-) -> Explanation:
-    """Explain *result* on its instance; for each resource that is varied, the solver
-    runs once more, for *time_limit* seconds.
+def explain(source: Any, result: Result) -> Explanation:
+    """Explain *result* on its instance, with 10 % more of each resource in turn.
 
-    All plans that were found, that of *result* first, are replayed with 10 % more of
-    each resource, and the best replay counts. More of a resource therefore never looks
-    worse, because the old plan can still be carried out.
+    The plan of *result* is replayed with more of each resource, and a solver looks for
+    a better plan. This solver is the one of *result* if its answer does not depend on
+    the time that it has, else :meth:`Kind.counted_search`. All plans that were found
+    are replayed with 10 % more of each resource, and the best replay counts. More of a
+    resource therefore never looks worse, because the old plan can still be carried out.
+    The clock decides nothing, so the same result has the same explanation everywhere.
 
     Raises UsageError for kinds that have no explanation, and for results without plan
     or schedule.
@@ -89,7 +98,8 @@ def explain(
         raise UsageError(
             f"the result does not hold on this instance ({found[0]}); see ioopt check"
         )
-    trials = _Trials(result, kind, measure_of(kind), time_limit)
+    trials = _Trials(result, kind, measure_of(kind))
+    trials.choose_solver(problem)
     knobs, noise = _tried(trials, problem, kind.knobs())
     sentences = (
         _standing(result, trials.measure, knobs[0]),
@@ -97,82 +107,89 @@ def explain(
         _held(trials.measure, knobs, kind.knob_units),
         _helped(trials.measure, knobs, noise),
     )
-    return Explanation(sentences, trials.measure.name, tuple(knobs), noise)
+    return Explanation(
+        sentences, trials.measure.name, tuple(knobs), noise, trials.described
+    )
 
 
 @dataclass
 class _Trials:
-    """Runs and replays of variants of an instance with the solver of the given
-    result.
+    """Runs and replays of variants of an instance.
+
+    ``solver`` and ``settings`` say which solver looks for better plans; without a
+    solver, the plan of the given result is only replayed. ``searching``: the solver may
+    find another plan if it has another seed.
     """
 
     at_hand: Result
     kind: Kind
     measure: Metric
-    time_limit: float
-    spec: SolverSpec | None = None
+    solver: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    searching: bool = False
     plans: list[Json] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        # A function without an importable name cannot be called again; its plan is only
-        # replayed.
-        with suppress(UsageError):
-            self.spec = registry.solver(self.at_hand.solver, self.kind)
+    def choose_solver(self, problem: Any) -> None:
+        """Choose the solver that looks for better plans of *problem*."""
         self._keep(self.at_hand.plan)
+        # A function without an importable name cannot be called again.
+        with suppress(UsageError):
+            spec = registry.solver(self.at_hand.solver, self.kind)
+            if not (spec.own or spec.abilities & TIMED):
+                self.solver = spec.name
+                self.settings = self.at_hand.options.get("settings") or {}
+                return
+        search = self.kind.counted_search(problem)
+        if search is not None:
+            self.solver, self.settings = search
+            self.searching = True
 
     @property
-    def searching(self) -> bool:
-        """Return whether the solver may find another plan if it has more time or
-        another seed.
-        """
-        return self.spec is not None and ANYTIME in self.spec.abilities
+    def described(self) -> str:
+        """Return how the plans of the table were found, as a sentence."""
+        text = "Each row is the best replay of the plan"
+        if self.searching:
+            told = ", ".join(f"{key}={value}" for key, value in self.settings.items())
+            return f"{text} and of the plans that {self.solver} finds with {told}."
+        if self.solver is not None:
+            return f"{text} and of the plans that {self.solver} makes for each row."
+        return f"{text}."
 
-    def solved(self, data: Json, seeds_later: int = 0) -> Result | None:
-        """Return the solver's answer for the instance *data*, started from the given
-        plan; None when the solver cannot take the instance.
+    def solved(self, data: Json, seeds_later: int = 0) -> float | None:
+        """Return the value of the solver's answer for the instance *data*; None if
+        there is no solver, or if it cannot take the instance.
 
         *seeds_later* is added to the seed of the given result.
         """
-        if self.spec is None:
+        if self.solver is None:
             return None
-        warm = WARM_START in self.spec.abilities
         try:
             found = solve(
                 data,
-                self.at_hand.solver,
+                self.solver,
                 measure=self.measure.name,
-                settings=self.at_hand.options.get("settings") or {},
+                settings=self.settings,
                 seed=(self.at_hand.seed or 0) + seeds_later,
-                time_limit=self.time_limit,
-                warm_start=self.at_hand if warm else None,
+                time_limit=NO_LIMIT_SECONDS,
+                warm_start=self.at_hand if self.searching else None,
             )
         except NotApplicableError:
             return None
         if found.value is not None:
             self._keep(found.plan)
-        return found
+        return found.value
 
-    def replayed(self, data: Json) -> list[float]:
-        """Replay all plans found so far on the instance *data*; return the measure's
-        value for each sound replay.
-
-        The replays end at the time limit, but not before one of them was sound.
+    def replayed(self, data: Json) -> list[Result]:
+        """Replay all plans found so far on the instance *data*; return each sound
+        replay.
         """
-        values: list[float] = []
-        deadline = Deadline(self.time_limit)
+        sound: list[Result] = []
         for plan in self.plans:
-            if values and deadline.expired():
-                break
             with suppress(IooptError):
-                again = solve(
-                    data,
-                    partial(_as_it_is, plan),
-                    measure=self.measure.name,
-                    bound=False,
-                )
+                again = solve(data, partial(_as_it_is, plan), measure=self.measure.name)
                 if again.value is not None:
-                    values.append(again.value)
-        return values
+                    sound.append(again)
+        return sound
 
     def best(self, values: Iterable[float | None]) -> float | None:
         """Return the best of the known *values*; None if none is known."""
@@ -202,43 +219,47 @@ def _tried(
         data = deepcopy(plain)
         if turn(data):
             variants[resource] = data
-    answers = {resource: trials.solved(data) for resource, data in variants.items()}
-    again = [trials.solved(plain, later) for later in range(1 + trials.searching)]
-    searched = [answer.value for answer in again if answer is not None]
+    searched = [trials.solved(plain, later) for later in range(1 + trials.searching)]
+    found = {resource: trials.solved(data) for resource, data in variants.items()}
     at_hand = measured(trials.at_hand.summary(), trials.measure.name)
-    value = trials.best([at_hand, *searched, *trials.replayed(plain)])
-    bounds = [
-        answer.bound for answer in (*answers.values(), *again) if answer is not None
+    same = _effect(trials, None, [at_hand, *searched], trials.replayed(plain))
+    gaps = [_gain(trials.measure, other, same.value) for other in searched]
+    noise = max((gap for gap in gaps if gap is not None), default=0.0)
+    effects = [
+        _effect(trials, resource, [found[resource], same.value], trials.replayed(data))
+        for resource, data in variants.items()
     ]
     # A bound that is valid with more of a resource is also valid with less.
-    same = Knob(None, value, strongest_sound(trials.measure.sense, value, bounds))
-    gaps = [_gain(trials.measure, other, value) for other in (at_hand, *searched)]
-    noise = max((gap for gap in gaps if gap is not None), default=0.0)
-    knobs = [same]
-    for resource, answer in answers.items():
-        replays = trials.replayed(variants[resource])
-        knobs.append(_effect(trials, resource, answer, replays, same, noise))
-    return knobs, noise
+    bounds = [effect.bound for effect in (same, *effects)]
+    bounds.append(own_bound(trials.at_hand.summary(), trials.measure))
+    bound = strongest_sound(trials.measure.sense, same.value, bounds)
+    same = replace(same, bound=bound)
+    return [
+        same,
+        *(_compared(trials, effect, same, noise) for effect in effects),
+    ], noise
 
 
 def _effect(
     trials: _Trials,
-    resource: str,
-    answer: Result | None,
-    replays: Sequence[float | None],
-    same: Knob,
-    noise: float,
+    resource: str | None,
+    values: Sequence[float | None],
+    replays: Sequence[Result],
 ) -> Knob:
-    """Return the effect of more of *resource*. It compares the solver's *answer* and
-    the *replays* for more of the resource with *same*, the unchanged instance.
+    """Return the best of *values* and *replays* with more of *resource*, and the
+    bound.
     """
-    found = answer.value if answer is not None else None
-    bound = answer.bound if answer is not None else None
-    most = trials.best([found, *replays, same.value])
-    gain = _gain(trials.measure, same.value, most)
-    proven = same.value == same.bound and bound == most
+    best = trials.best([*values, *(replay.value for replay in replays)])
+    bounds = [own_bound(replay.summary(), trials.measure) for replay in replays]
+    return Knob(resource, best, strongest_sound(trials.measure.sense, best, bounds))
+
+
+def _compared(trials: _Trials, knob: Knob, same: Knob, noise: float) -> Knob:
+    """Return *knob* with its gain over *same*, the unchanged instance."""
+    gain = _gain(trials.measure, same.value, knob.value)
+    proven = same.value == same.bound and knob.bound == knob.value
     sure = proven or gain is None or gain == 0 or gain > noise
-    return Knob(resource, most, bound, gain, sure)
+    return replace(knob, gain=gain, sure=sure)
 
 
 def _gain(measure: Metric, now: float | None, then: float | None) -> float | None:
@@ -261,7 +282,7 @@ def _standing(result: Result, measure: Metric, same: Knob) -> str:
         return f"{result.solver} has no sound plan: its status is {result.status}."
     text = f"The {name} of {result.solver}'s plan is {quantity(measure.name, value)}"
     if same.value is not None and abs(same.value - value) > 1e-9 * abs(value):
-        text += f" (solved again: {quantity(measure.name, same.value, value)})"
+        text += f" (best plan found: {quantity(measure.name, same.value, value)})"
         value = same.value
     if same.bound is None or not value:
         return f"{text}; how far the best plan is from it is not known."
@@ -306,9 +327,7 @@ def _held(measure: Metric, knobs: Sequence[Knob], units: Mapping[str, str]) -> s
 
 
 def _helped(measure: Metric, knobs: Sequence[Knob], noise: float = 0.0) -> str:
-    """Return the sentence on the resource of which 10 % more would help the solver
-    most.
-    """
+    """Return the sentence on the resource of which 10 % more would help most."""
     helping = [
         knob for knob in knobs[1:] if knob.gain is not None and knob.gain >= TOLD
     ]
@@ -317,12 +336,12 @@ def _helped(measure: Metric, knobs: Sequence[Knob], noise: float = 0.0) -> str:
     unsure = [str(knob.resource) for knob in helping if not knob.sure]
     doubt = (
         f"cannot tell for {', '.join(unsure)}: less than the {percent(noise)} by "
-        "which plans of the instance as it is differ; a longer --time-limit may tell"
+        "which two searches of the instance as it is differ"
     )
     if not told:
         if unsure:
             return f"Whether 10 % more of one resource would help: {doubt}."
-        return "10 % more of no single resource would help this solver."
+        return "10 % more of no single resource would help."
     first, *others = told
     text = (
         f"10 % more of {first.resource} would help most: {percent(first.gain)}, to "

@@ -433,6 +433,12 @@ class Kind(Format):
         """
         return {}
 
+    def counted_search(self, problem: Any) -> tuple[str, Mapping[str, int]] | None:
+        """Return a solver and the settings with which it ends after a number of steps
+        and not by the clock, for an explanation; None if the kind has no such search.
+        """
+        return None
+
     def export_model(
         self, problem: Any, output: str, form: str, settings: Mapping[str, str]
     ) -> None:

@@ -230,6 +230,13 @@ class Replication(Kind):
 
         return KNOBS
 
+    def counted_search(
+        self, problem: ReplicationProblem
+    ) -> tuple[str, Mapping[str, int]]:
+        tasks = max(1, len(problem.tasks))
+        # A replay takes a time in proportion to the tasks.
+        return "link-aware", {"evaluations": max(20, min(1000, 200_000 // tasks))}
+
     def export_model(
         self,
         problem: ReplicationProblem,

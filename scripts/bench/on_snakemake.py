@@ -1,15 +1,17 @@
-"""Run Snakemake with its own schedulers and with ioopt's, on workflows of stub commands
-and a limited disk.
+"""Run Snakemake with its own schedulers, with ioopt's, and with grapheonrl if it is
+installed, on workflows of stub commands and a limited disk.
 
 A stub command writes files in proportion to the sizes in the instance, and sleeps for a
 part of the time in the instance. The workflows are generated in the shapes of recorded
-workflows. The disk is a tmpfs, which only root may mount.
+workflows. The disk is a tmpfs, which only root may mount. The schedulers that know no
+limit of a disk get it as ``--resources disk_mb``, which counts running jobs alone.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -17,8 +19,10 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.frame import ROOT, show, timed
 from ioopt.generate.work_directory import generate
@@ -26,21 +30,20 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.order import least_order, sequential_peak
 
 NAMES = ("ioopt data", "ioopt", "greedy", "ilp")
+THIRD = "grapheonrl"
+"""A scheduler of others; its package is ``snakemake-scheduler-plugin-grapheonrl``."""
+UNTRAINED = ("--scheduler-grapheonrl-disable-auto-train", "true")
+"""Options of this scheduler, which trains on the workflow for minutes by default."""
 SHAPES = {
     "methylseq-like": {"samples": 8, "cores": 8},
     "montage-like": {"samples": 2, "cores": 8, "images": 8},
     "fork-join": {"samples": 6, "cores": 8},
 }
 """The presets of the generated workflows, with their settings."""
-HEADS = (
-    "workflow",
-    "scheduler",
-    "seconds",
-    "peak MB",
-    "quota MB",
-    "seconds in it",
-    "peak in it",
-)
+HEADS = ("workflow", "scheduler", "seconds", "CPU s", "peak MB")
+IN_QUOTA = ("quota MB", "seconds", "CPU s", "peak MB")
+SEED = 0
+"""The seed of the generated workflows."""
 LARGEST = 500 * 10**6
 """The number of bytes of all products of a workflow together."""
 PAGE = 4096
@@ -167,51 +170,68 @@ def main(quick: bool) -> None:
         shapes = shapes[:1]
     rows: list[tuple[object, ...]] = []
     for shape in shapes:
-        rows += real_rows(as_run(generate(shape, SHAPES[shape], 0)))
-    show("Real Snakemake, stub commands", HEADS, rows)
+        rows += real_rows(as_run(generate(shape, SHAPES[shape], SEED)))
+    show("Real Snakemake, stub commands", (*HEADS, *IN_QUOTA), rows)
     counts = []
-    for name in NAMES:
+    for name in _names():
         full = sum(row[1] == name and row[-1] == "full" for row in rows)
         counts.append(f"{name} {full}")
     print(f"ended by a full disk: {', '.join(counts)}")
 
 
-def real_rows(problem: WorkDirectoryProblem) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a workflow, one for each scheduler, with the columns of HEADS.
+def _names() -> tuple[str, ...]:
+    """Return the names of the schedulers that are installed."""
+    if find_spec(f"snakemake_scheduler_plugin_{THIRD}") is None:
+        return NAMES
+    return (*NAMES, THIRD)
 
-    If the disk becomes full in the run with a quota, its peak is shown as "full".
+
+class Run(NamedTuple):
+    """The elapsed and the processor time of a run in seconds, and its peak in bytes
+    (None: the disk was full).
+    """
+
+    seconds: float
+    cpu: float
+    peak: int | None
+
+    def cells(self) -> tuple[object, ...]:
+        """Return the columns of a run; a full disk is shown as "full"."""
+        peak = "full" if self.peak is None else f"{self.peak / 1e6:.4g}"
+        return self.seconds, self.cpu, peak
+
+
+def real_rows(problem: WorkDirectoryProblem) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a workflow, one for each scheduler, with the columns of HEADS
+    and IN_QUOTA.
     """
     # The first start does not count because it reads the disk.
     _timed(problem, NAMES[0], None)
-    free = {name: _timed(problem, name, None) for name in NAMES}
     quota = ceil(ROOM * sequential_peak(problem, least_order(problem)))
-    for name, (seconds, peak) in free.items():
-        held, most = _timed(problem, name, quota)
-        peak_in_quota = "full"
-        if most is not None:
-            peak_in_quota = f"{most / 1e6:.4g}"
-        yield (
-            problem.name,
-            name,
-            seconds,
-            (peak or 0) / 1e6,
-            quota / 1e6,
-            held,
-            peak_in_quota,
-        )
+    for name in _names():
+        free = _timed(problem, name, None)
+        held = _timed(problem, name, quota)
+        yield (problem.name, name, *free.cells(), quota / 1e6, *held.cells())
 
 
-def _timed(
-    problem: WorkDirectoryProblem, scheduler: str, quota: int | None
-) -> tuple[float, int | None]:
-    """Run *problem* once; return the seconds that the run took, and its peak as
-    :func:`run_stub` returns it.
+def _timed(problem: WorkDirectoryProblem, scheduler: str, quota: int | None) -> Run:
+    """Run *problem* once, on a disk with room for *quota* bytes (None: without a
+    quota).
     """
     with tempfile.TemporaryDirectory() as place:
         directory = Path(place)
         write(problem, directory, 0.5 * problem.cores)
         with mounted(problem, directory / "work", quota):
-            return timed(partial(run_stub, problem.cores, directory, scheduler, quota))
+            before = _processor_seconds()
+            stub = partial(run_stub, problem.cores, directory, scheduler, quota)
+            seconds, peak = timed(stub)
+            return Run(seconds, _processor_seconds() - before, peak)
+
+
+def _processor_seconds() -> float:
+    """Return the processor time of all processes that this one has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def run_stub(
@@ -221,7 +241,11 @@ def run_stub(
     or None if the disk was full.
     """
     plugin = ROOT / "plugins" / "snakemake-scheduler-plugin-ioopt"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(plugin), str(ROOT)])}
+    # A home of its own: grapheonrl keeps what it has learned in the user's.
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(plugin), str(ROOT)]),
+        "HOME": str(directory),
+    }
     command = [
         sys.executable,
         "-m",
@@ -239,6 +263,10 @@ def run_stub(
         command.append("--scheduler-ioopt-data")
         if quota is not None:
             command += ["--scheduler-ioopt-disk-mb", str(quota // 10**6)]
+    elif scheduler == THIRD:
+        command += UNTRAINED
+    if scheduler != NAMES[0] and quota is not None:
+        command += ["--resources", f"disk_mb={quota // 10**6}"]
     with (directory / "log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         peak = 0

@@ -59,16 +59,78 @@ def test_what_is_asked_by_hand(run, trace, tmp_path):
     assert run(*words)[0] == 0 and run("check", "made.json")[0] == 0
     code, text, _ = run("budget", "made.json", "--time-limit", "9")
     assert code == 0 and "9 B (proven)" in text
-    assert "2.333 min, peak 9 B, 4.00 x the time without quota" in text
-    assert "--scheduler-ioopt-in-flight 1 --scheduler-ioopt-disk-mb 0" in " ".join(
-        text.split()
+    assert "2.333 min, peak 9 B, 4.00 x the time by default" in text
+    assert first_row(text) == (
+        "fits yes; needs 9 B of 9 B; takes 2.333 min; add to the snakemake command: "
+        "--scheduler ioopt --scheduler-ioopt-disk-mb 0 --scheduler-ioopt-in-flight 1 "
+        "--scheduler-ioopt-policy submission"
     )
     assert max(map(len, text.splitlines())) <= 80
 
 
+def first_row(text):
+    """Return the first row of the printed answer as one line."""
+    return " ".join(text.partition("workflow ")[0].split("─\n")[-1].split())
+
+
 def test_a_quota_that_no_plan_keeps_is_exit_3(run, trace):
+    """A MAP2 holds 9 bytes; the samples after each other take 4 x 35 s."""
     code, found, _ = asked(run, *trace, "--quota", "8")
     assert code == 3 and found["at_quota"]["status"] == "infeasible"
+    assert found["fits"] == {
+        "answer": "no",
+        "way": None,
+        "needs_bytes": 9,
+        "takes_seconds": 140,
+    }
+    code, text, _ = run("budget", *trace, "--quota", "8", "--time-limit", "9")
+    assert code == 3 and first_row(text) == (
+        "fits no; needs 9 B, and the quota is 8 B; takes 2.333 min then"
+    )
+
+
+@pytest.mark.parametrize(
+    ("quota", "does"),
+    [
+        ("36", "if each file is deleted after its last reader (Snakemake: temp(); "),
+        ("39", "if each file is deleted"),
+        ("40", "even if no file is deleted"),
+    ],
+)
+def test_no_setting_is_printed_where_the_default_fits(run, trace, quota, does):
+    """By default 36 bytes are inside at once; all files together have 4 x 10."""
+    words = ("budget", *trace, "--quota", quota, "--time-limit", "9")
+    code, text, _ = run(*words)
+    assert code == 0 and "--scheduler" not in text and "35 s" in text
+    assert f"of {quota} B; takes 35 s; nothing to set, {does}" in first_row(text)
+
+
+def test_caps_for_nextflow_are_the_line_where_they_keep_the_quota(run, trace):
+    words = ("budget", *trace, "--time-limit", "9", "--nextflow", "nf.config")
+    code, text, _ = run(*words, "--quota", "28")
+    assert code == 0 and first_row(text).endswith("run Nextflow with: -c nf.config")
+    code, text, _ = run(*words, "--quota", "16")
+    assert code == 4 and "--scheduler ioopt" in first_row(text)
+    assert "none of the caps tried keeps the quota" in " ".join(text.split())
+
+
+def test_a_trace_of_nextflow_is_answered_for_nextflow(run, trace, tmp_path):
+    """Other records do not say which engine ran: both are named."""
+    words = ("--quota", "28", "--time-limit", "9")
+    code, text, _ = run("budget", *trace, *words)
+    assert code == 0 and first_row(text).endswith(
+        "write settings of Nextflow with --nextflow FILE"
+    )
+    (tmp_path / "qc.json").write_text(json.dumps(QC))
+    code, text, _ = run("budget", "qc.json", "--time-limit", "9")
+    assert code == 0 and first_row(text).endswith("(Nextflow: see --nextflow FILE)")
+
+
+def test_without_a_quota_it_says_what_is_needed(run, trace):
+    code, text, _ = run("budget", *trace, "--time-limit", "9")
+    assert code == 0 and first_row(text) == (
+        "fits no --quota given; needs 9 B at least; uses 36 B by default"
+    )
 
 
 def peak_under(tasks, forks):
@@ -126,6 +188,7 @@ def test_caps_that_keep_too_small_a_quota_are_not_written(run, trace, tmp_path):
     )
     assert met["peak_bytes"] > 16
     assert not (tmp_path / "nf.config").exists()
+    assert found["undeleted_bytes"] == 40
     assert "batches" not in found and found["at_quota"]["makespan_seconds"] <= 140
 
 
@@ -136,6 +199,7 @@ def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
     words = ("trace.txt", "--cores", "4", "--quota", "40", "--time-limit", "9")
     _, text, _ = run("budget", *words)
     assert "6 B (if tasks were independent)" in text and "--dag FILE" in text
+    assert first_row(text).startswith("fits yes, if tasks were independent; needs")
     assert "proven" not in text and "optimal" not in text and "lower bound" not in text
     code, found, _ = asked(run, *words[:-2], "--nextflow", "nf.config")
     assert code == 0 and found["independent"]
@@ -189,16 +253,19 @@ QC = {
 }
 
 
-@pytest.mark.parametrize(("given", "least"), [(KEPT, 25), (QC, 21)])
-def test_no_row_is_below_what_every_plan_needs(run, tmp_path, given, least):
+@pytest.mark.parametrize(
+    ("given", "least", "undeleted"), [(KEPT, 25, 30), (QC, 21, 34)]
+)
+def test_no_row_is_below_what_every_plan_needs(run, tmp_path, given, least, undeleted):
     """Kept: 10 stay, then 10 + 5 more: 25. One report of three: 5 + 5 stay,
-    then 5 + 6 more: 21.
+    then 5 + 6 more: 21. All files and all scratch: 2 x 15, and 3 x 11 + 1.
     """
     (tmp_path / "given.json").write_text(json.dumps(given))
     code, found, _ = asked(run, "given.json", "--nextflow", "nf.config")
     assert (
         code == 0 and found["least"]["found_bytes"] == least and "batches" not in found
     )
+    assert found["undeleted_bytes"] == undeleted
     for row in found["curve"]:
         assert (row["makespan_seconds"] is None) is (row["quota_bytes"] < least)
         assert (

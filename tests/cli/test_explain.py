@@ -9,7 +9,16 @@ from replication_samples import document
 
 import ioopt
 from ioopt.errors import UsageError
-from ioopt.explaining import Knob, _gain, _helped, _standing, explain
+from ioopt.explaining import (
+    NO_LIMIT_SECONDS,
+    Knob,
+    _gain,
+    _helped,
+    _standing,
+    explain,
+)
+from ioopt.families.replication import Replication
+from ioopt.registry import kind_of_problem
 from ioopt.registry.types import Metric
 
 ONE = document(1, {"f": 120_000_000}, {"t": (8.0, "f")}, 10e6, 100e6)
@@ -17,7 +26,7 @@ ONE = document(1, {"f": 120_000_000}, {"t": (8.0, "f")}, 10e6, 100e6)
 
 
 def test_times_bound_and_help_of_one_task():
-    found = explain(ONE, ioopt.solve(ONE, "minmin"), time_limit=1.0)
+    found = explain(ONE, ioopt.solve(ONE, "minmin"))
     standing, times, again, held, helped = found.sentences
     assert (
         standing
@@ -64,25 +73,40 @@ def test_what_is_fetched_again_is_told():
     )
 
 
-def test_as_it_is_is_solved_last(monkeypatch):
-    """What loaded kernels gain by then counts for the plan at
-    hand, not for a resource.
+def test_an_explanation_does_not_depend_on_the_clock(run, tmp_path, monkeypatch):
+    """No solver runs against a limit that it can reach, and what is printed is the
+    same whatever limit is asked for.
     """
-    tried = []
+    asked = []
 
-    def recorded(data, solver, **limits):
-        if solver == "minmin":
-            network, first = data["network"], data["nodes"][0]
-            tried.append((network["remote_bytes_per_second"], first["speed"]))
-        return ioopt.solve(data, solver, **limits)
+    def recorded(data, solver, **more):
+        asked.append((solver, more.get("settings"), more.get("time_limit")))
+        return ioopt.solve(data, solver, **more)
 
+    (tmp_path / "two.json").write_text(json.dumps(TWO))
+    assert run("solve", "two.json", "--time-limit", "1", "-o", "r.json")[0] == 0
+    code, out, err = run("check", "two.json", "r.json", "--explain")
+    assert code == 0 and "--time-limit" not in err
+    assert "link-aware finds with evaluations=1000" in " ".join(out.split())
     monkeypatch.setattr("ioopt.explaining.solve", recorded)
-    found = explain(ONE, ioopt.solve(ONE, "minmin"), time_limit=1.0)
-    assert tried[0] == (pytest.approx(11e6), 1.0) and tried[-1] == (10e6, 1.0)
-    assert tried[-2] == (10e6, pytest.approx(1.1))
-    assert (
-        found.knobs[0].resource is None and found.knobs[1].resource == "the remote link"
+    words = ("check", "two.json", "r.json", "--explain", "--time-limit", "0.001")
+    code, again, err = run(*words)
+    assert (code, again) == (0, out) and "no longer does anything" in err
+    searches = [row for row in asked if isinstance(row[0], str)]
+    # The instance as it is with two seeds, and three resources of this instance.
+    limit = NO_LIMIT_SECONDS
+    assert searches == [("link-aware", {"evaluations": 1000}, limit)] * 5
+
+
+def test_a_planner_plans_again_and_long_searches_get_fewer_replays():
+    asked = explain(ONE, ioopt.solve(ONE, "minmin")).method
+    assert asked.endswith("of the plans that minmin makes for each row.")
+    many = ioopt.load(
+        {**ONE, "tasks": [{"id": f"t{k}", "compute_seconds": 1} for k in range(2000)]}
     )
+    for problem, evaluations in ((ioopt.load(ONE), 1000), (many, 100)):
+        told = kind_of_problem(problem).counted_search(problem)
+        assert told == ("link-aware", {"evaluations": evaluations})
 
 
 def test_what_is_below_the_noise_cannot_be_told():
@@ -94,8 +118,8 @@ def test_what_is_below_the_noise_cannot_be_told():
     small = Knob("disk", 97.0, 50.0, gain=0.03, sure=False)
     large = Knob("the remote link", 95.0, 50.0, gain=0.05)
     doubt = (
-        "cannot tell for disk: less than the 4.0 % by which plans of the instance as "
-        "it is differ"
+        "cannot tell for disk: less than the 4.0 % by which two searches of the "
+        "instance as it is differ"
     )
     assert doubt in _helped(measure, [same, small], 0.04)
     told = _helped(measure, [same, small, large], 0.04)
@@ -103,7 +127,7 @@ def test_what_is_below_the_noise_cannot_be_told():
         "10 % more of the remote link would help most: 5.0 %, to 95 s; cannot"
     )
     assert _helped(measure, [same, Knob("disk", 100.0, 50.0, gain=0.0)]) == (
-        "10 % more of no single resource would help this solver."
+        "10 % more of no single resource would help."
     )
 
 
@@ -121,6 +145,10 @@ def erratic(problem):
     return {"assign": assign, "order": order, "remote": remote}
 
 
+def erratic_search(kind, problem):
+    return f"{__name__}:erratic", {}
+
+
 TWO = document(
     2, {"f": 10_000_000}, {f"t{k}": (10.0, "f") for k in range(2)}, 10e6, 100e6
 )
@@ -133,12 +161,13 @@ def test_more_of_a_resource_is_never_worse_than_the_plan_at_hand(monkeypatch):
     """The plan at hand has both nodes: 1 s of fetching, .1 s of
     copying, 10 s of computing.
 
-    Searched again the solver uses one node, with more of whatever resource: 1 + 20 s.
+    The search for a better one uses one node, with more of whatever resource: 1 + 20 s.
     """
-    monkeypatch.setattr(f"{__name__}.COUNTS", [2, 1, 1, 1, 1])
+    monkeypatch.setattr(f"{__name__}.COUNTS", [2, 1, 1, 1, 1, 1])
+    monkeypatch.setattr(Replication, "counted_search", erratic_search)
     result = ioopt.solve(TWO, erratic)
     assert result.value == pytest.approx(11.1)
-    found = explain(TWO, result, time_limit=1.0)
+    found = explain(TWO, result)
     values = {knob.resource: knob.value for knob in found.knobs}
     assert values == {
         None: pytest.approx(11.1),
@@ -158,30 +187,31 @@ def test_a_plan_found_with_more_counts_for_less_too(monkeypatch):
 
     That is no gain of the link: replayed as it is, the plan takes 11.1 s instead of 21.
     """
-    monkeypatch.setattr(f"{__name__}.COUNTS", [1, 2, 1, 1, 1])
+    monkeypatch.setattr(f"{__name__}.COUNTS", [1, 1, 1, 2, 1, 1])
+    monkeypatch.setattr(Replication, "counted_search", erratic_search)
     result = ioopt.solve(TWO, erratic)
     assert result.value == pytest.approx(21.0)
-    found = explain(TWO, result, time_limit=1.0)
+    found = explain(TWO, result)
     assert found.knobs[0].value == pytest.approx(11.1)
     assert found.knobs[1].value == pytest.approx(1 / 1.1 + 0.1 + 10)
 
 
 def test_a_solver_without_a_name_is_explained_by_its_plan():
     plan = ioopt.solve(ONE, "minmin").plan
-    found = explain(ONE, ioopt.solve(ONE, lambda given: plan), time_limit=1.0)
+    found = explain(ONE, ioopt.solve(ONE, lambda given: plan))
     # 12 s of fetching and 8 s of computing, as above.
     values = {knob.resource: knob.value for knob in found.knobs}
     assert values["computing speed"] == pytest.approx(12 + 8 / 1.1)
 
 
-def test_a_better_plan_of_the_second_solve_is_told():
-    """The plan at hand takes 20 s; the second solve finds 15 s, and no
-    plan has less than 12 s.
+def test_a_better_plan_that_was_found_is_told():
+    """The plan at hand takes 20 s; another takes 15 s, and no plan has less than
+    12 s.
     """
     result = ioopt.solve(ONE, "minmin")
     told = _standing(result, Metric("makespan_seconds", "min"), Knob(None, 15.0, 12.0))
     assert told == (
-        "The makespan of minmin's plan is 20 s (solved again: 15 s); no plan has "
+        "The makespan of minmin's plan is 20 s (best plan found: 15 s); no plan has "
         "less than 12 s, so at most 20.0 % can be gained."
     )
 

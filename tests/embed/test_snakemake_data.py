@@ -2,11 +2,13 @@
 real small file system.
 """
 
+import dataclasses
 import sys
 from math import ceil
 from types import SimpleNamespace
 
 import pytest
+from conftest import ROOT
 
 from ioopt.sim.work_directory.order import least_order, sequential_peak
 from ioopt.solvers.work_directory.frontier import unlimited
@@ -48,9 +50,9 @@ class Engine:
         )
         settings = plugin.SchedulerSettings(data=True, disk_mb=budget_mb, **how)
         self.said = []
-        self.scheduler = plugin.Scheduler(
-            dag, settings, SimpleNamespace(warning=self.said.append)
-        )
+        self.told = []
+        logger = SimpleNamespace(warning=self.said.append, info=self.told.append)
+        self.scheduler = plugin.Scheduler(dag, settings, logger)
         self.folder = folder
         self.more = {}
 
@@ -274,6 +276,35 @@ def test_jobs_that_a_checkpoint_brings_are_taken_in(engine):
     run.jobs.append(Job("trim3", (), {"t3": 10}, priority=1))
     assert run.select() == ["trim3"]  # nobody reads it: it goes at its end
     assert run.select() == [] and len(run.going) == 2
+
+
+def test_estimates_are_told_once(engine):
+    """Of four files two have a size that their rule states; the job of the others
+    states none.
+    """
+    jobs = [*two_samples()[:3], Job("z", ("m1",), {"z": 1, "kept": 4}, states=False)]
+    run = engine(jobs, 90)
+    run.select()
+    run.end("trim1")
+    run.select()
+    assert run.told == [
+        "ioopt: sizes of files not yet written are estimates: 2 from disk_mb of "
+        "their rules, 2 from their jobs' inputs; later the mean of the rule; run "
+        "times are not used"
+    ]
+
+
+def test_the_help_of_each_option_is_a_sentence(plugin):
+    """It says what the number counts, and which default there is."""
+    fields = {
+        row.name: row.metadata["help"]
+        for row in dataclasses.fields(plugin.SchedulerSettings)
+    }
+    page = (ROOT / "docs" / "snakemake.md").read_text("utf-8")
+    for name, text in fields.items():
+        assert text[0].isupper() and text.endswith("."), name
+        assert f"--scheduler-ioopt-{name.replace('_', '-')}" in page
+    assert "estimates" in fields["disk_mb"]
 
 
 def test_a_policy_that_there_is_not(plugin):

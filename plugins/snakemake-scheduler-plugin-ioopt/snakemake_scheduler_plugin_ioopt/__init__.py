@@ -43,30 +43,39 @@ class SchedulerSettings(SchedulerSettingsBase):
     """
 
     time_limit: float | None = _setting(
-        float, "Seconds that a selection may take, including model building.", 2.0
+        float, "Largest number of seconds for one selection of jobs. Default: 2.", 2.0
     )
-    deadline: float | None = _setting(float, "Renamed to time limit.")
     data: bool = field(
         default=False,
         metadata={
-            "help": "Start jobs so that temporary files are deleted soon, "
-            "instead of using as many cores as possible."
+            "help": "First start the jobs that lead soonest to the deletion of "
+            "temporary files, even if some cores stay idle."
         },
     )
     disk_mb: int | None = _setting(
-        int, "Megabytes of disk that the files of all jobs together may occupy."
+        int,
+        "Largest number of megabytes (10^6 bytes) that the files of this run may have "
+        "on the disk at once. The sizes of files that are not written yet are "
+        "estimates.",
     )
     policy: str | None = _setting(
-        str, "Policy of the data order: depth-first (default) or submission."
+        str,
+        "With a disk limit, the job to start first: 'depth-first', the job whose "
+        "sample is closest to its end, or 'submission', the job that has been ready "
+        "longest. Default: depth-first.",
     )
     in_flight: int | None = _setting(
-        int, "Largest number of samples (wildcard sample) in progress at once."
+        int,
+        "Largest number of samples that are begun and not ended at once. A sample is "
+        "a value of the wildcard 'sample'.",
     )
     plan: str | None = _setting(
-        str, "File of a result with a bound plan, whose order jobs follow."
+        str,
+        "File with a plan of 'ioopt solve --set moves=schedule'. Jobs start in the "
+        "order of the plan. Needs --scheduler-ioopt-instance.",
     )
     instance: str | None = _setting(
-        str, "File of the replication instance of that plan."
+        str, "File with the ioopt instance for which the plan was made."
     )
 
 
@@ -74,10 +83,6 @@ class Scheduler(SchedulerBase):
     """The scheduler plugin: it selects the ready jobs that start now."""
 
     def __post_init__(self) -> None:
-        if getattr(self.settings, "deadline", None) is not None:
-            raise WorkflowError(
-                "--scheduler-ioopt-deadline is now --scheduler-ioopt-time-limit"
-            )
         self._temp = TempInputs(self.dag)
         disk = getattr(self.settings, "disk_mb", None)
         policy = getattr(self.settings, "policy", None)
@@ -166,6 +171,8 @@ class Scheduler(SchedulerBase):
             return chosen
         if self._data is not None:
             chosen = self._data.choose(asked, left, until)
+            if self._data.estimates:
+                self.logger.info(f"ioopt: {self._data.estimates}")
             for text in self._data.notes:
                 self.logger.warning(f"ioopt: {text}")
             return chosen

@@ -5,12 +5,13 @@ they write are its products. Temporary files are removed after their last reader
 ended; other files stay. The expected size of a file is the mean size that the same
 output of its rule has had so far. If there is none, it is computed from the rule's
 ``disk_mb`` or else from the bytes that the job reads. Once the job has ended, the size
-on the disk is used.
+on the disk is used. Run times are neither known nor estimated.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Container, Iterable
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,7 @@ class DataOrder:
         self._seen: dict[Place, tuple[int, int]] = {}
         self._told: dict[Place, int] = {}
         self.notes: list[str] = []
+        self.estimates = ""
 
     def choose(
         self, asked: Question, remaining: Iterable[Job], until: Deadline
@@ -99,7 +101,7 @@ class DataOrder:
         """Return the jobs to start now; *remaining* are all jobs that have not ended.
 
         If no job runs, at least one job is returned, provided that the resources allow
-        one.
+        one. At the first call, ``estimates`` says which sizes are estimated.
         """
         self.notes = []
         self._round += 1
@@ -108,6 +110,7 @@ class DataOrder:
         left = {name_of(job): job for job in remaining}
         if not left.keys() <= self._jobs.keys():
             self._begin(left | self._running)
+        self.estimates = self._estimates(left.values()) if self._round == 1 else ""
         room = Room(asked)
         chosen: list[str] = []
         for priority in sorted({row.priority for row in asked.ready}, reverse=True):
@@ -274,12 +277,31 @@ class DataOrder:
         rule's ``disk_mb``, or else *reads*, is divided equally among the outputs.
         """
         count = len(job.output)
-        total = reads
-        stated = job.scheduler_resources.get("disk_mb", 0)
-        if isinstance(stated, int) and stated:
-            total = stated * 10**6
+        total = _stated_mb(job) * 10**6 or reads
         share = -(-total // max(1, count))
         return [self._told.get((_rule(job), at), share) for at in range(count)]
+
+    def _estimates(self, jobs: Iterable[Job]) -> str:
+        """Return a line on how the sizes of the files that *jobs* will write are
+        estimated; empty if they write none.
+        """
+        counts: Counter[str] = Counter()
+        for job in jobs:
+            way = "disk_mb of their rules" if _stated_mb(job) else "their jobs' inputs"
+            counts[way] += len(job.output)
+        told = [f"{count} from {way}" for way, count in sorted(counts.items()) if count]
+        if not told:
+            return ""
+        return (
+            f"sizes of files not yet written are estimates: {', '.join(told)}; "
+            "later the mean of the rule; run times are not used"
+        )
+
+
+def _stated_mb(job: Job) -> int:
+    """Return the ``disk_mb`` of a job; 0 if its rule states none."""
+    stated = job.scheduler_resources.get("disk_mb", 0)
+    return stated if isinstance(stated, int) else 0
 
 
 def _inputs(job: Job) -> list[str]:
