@@ -317,6 +317,21 @@ def solve(
     return _result_in_time(kind, spec, problem, request, outcome, notes, bound)
 
 
+def result_of_plan(
+    problem: Problem, program: str, outcome: Outcome, options: Json
+) -> Result:
+    """Return the checked and replayed result of a plan that another *program* found;
+    the result states nothing about the run of that program but *options*.
+    """
+    kind = registry.kind_of_problem(problem)
+    spec = SolverSpec(program, (kind.kind,), "", "another program", "")
+    request: SolveRequest = SolveRequest(SolveOptions(None), Deadline(None))
+    wanted = _Wanted(replay=kind.simulates, bound=True)
+    found = _result(kind, spec, problem, request, outcome, [], wanted)
+    untold = {"build_seconds": None, "solve_seconds": None, "seed": None}
+    return found.model_copy(update={**untold, "options": options})
+
+
 def _result_in_time(
     kind: Kind,
     spec: SolverSpec,

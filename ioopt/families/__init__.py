@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         SolveRequest,
     )
     from ioopt.result import Result
+    from ioopt.solvers.model_files import Models
 
 T = TypeVar("T")
 
@@ -418,13 +419,11 @@ class Kind(Format):
         """
         return {}
 
-    def export_model(
-        self, problem: Any, output: str, form: str, settings: Mapping[str, str]
-    ) -> None:
-        """Write the integer program of *problem* to the file *output*; *form* is ``lp``
-        or ``mps``.
+    def models(self) -> Models:
+        """Return the integer programs that can be exported; the first is the
+        default.
         """
-        raise UsageError(f"there is no integer program of {self.kind}")
+        return ()
 
 
 Solve = Callable[..., "Outcome[Any]"]

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         SolveRequest,
     )
     from ioopt.result import Result
+    from ioopt.solvers.model_files import Models
 
 _RENAMED = {"lpt": "auto"}
 _REMOVED = dict.fromkeys(
@@ -217,16 +218,10 @@ class Replication(Kind):
 
         return KNOBS
 
-    def export_model(
-        self,
-        problem: ReplicationProblem,
-        output: str,
-        form: str,
-        settings: Mapping[str, str],
-    ) -> None:
-        from ioopt.solvers.model_files import export_model
+    def models(self) -> Models:
+        from ioopt.solvers.replication.exported import MODELS
 
-        export_model(problem, output, form, settings)
+        return MODELS
 
 
 KINDS = (Replication(),)
