@@ -183,7 +183,8 @@ old names of solvers are in ``Kind.renamed``.
 LEFT: dict[str, dict[str, str]] = {
     "backend": {
         "GLPK": "GLPK is no longer a backend; take CP-SAT, HiGHS, CBC or SCIP, or give "
-        "any solver the model that `ioopt export lp` or `ioopt export mps` writes",
+        "any solver the model that `ioopt export lp` or `ioopt export mps` writes, "
+        "and read its solution with `ioopt import sol`",
     },
     "class": {
         "KindSpec": "KindSpec is now the class Kind (docs/extending.md)",
@@ -205,8 +206,18 @@ LEFT: dict[str, dict[str, str]] = {
 
 def refuse_left_backend(name: object) -> None:
     """Raise UsageError for a backend that existed in 0.2 and was removed."""
-    if isinstance(name, str) and name in LEFT["backend"]:
-        raise UsageError(LEFT["backend"][name])
+    if isinstance(name, str) and name.upper() in LEFT["backend"]:
+        raise UsageError(LEFT["backend"][name.upper()])
+
+
+def backend_among(known: Iterable[str], name: str) -> str | None:
+    """Return the backend of *known* that is called *name*, in upper or lower case; None
+    if there is none.
+    """
+    for backend in known:
+        if backend.lower() == name.lower():
+            return backend
+    return None
 
 
 def refuse_left_class(name: str) -> None:

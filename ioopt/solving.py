@@ -295,7 +295,7 @@ def solve(
     kind = registry.kind_of_problem(problem)
     measure_of(kind, measure)  # raises an error that lists the kind's measures
     spec = registry.solver(solver, kind)
-    registry.require_backend(spec, backend)
+    options = replace(options, backend=registry.backend_of(spec, backend))
     chosen = registry.settings_for(spec, settings or {})
     start, left_out = _start(kind, problem, warm_start)
     incumbents = Incumbents(
