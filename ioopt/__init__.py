@@ -100,8 +100,9 @@ def solve(
     If *measure* is given, the objective, bound and gap of the result refer to that
     metric, and solvers that can optimise it do so. Otherwise they refer to the solver's
     own objective. The time limit is a number of seconds or text such as ``"2min"``;
-    None means no limit. It counts from this call, or from the time when the caller made
-    *deadline*. *gap*, *threads*, *seed*, *backend* and *log* are explained at
+    None means no limit. It counts from this call, without the time in which the first
+    call imports its solver, or from the time when the caller made *deadline*. *gap*,
+    *threads*, *seed*, *backend* and *log* are explained at
     :class:`ioopt.options.SolveOptions`; *settings* are the solver's own settings
     (``--set`` on the command line). *warm_start* is a Result or a plan. *progress* is
     called with the best plan so far. If *bound* is False, no bound is computed for

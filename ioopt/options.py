@@ -119,6 +119,16 @@ class Deadline:
         limit = max(0.0, whole - after_seconds)
         return replace(self, limit_seconds=limit)
 
+    def without(self, seconds: float, processor_seconds: float) -> Deadline:
+        """Return this deadline later by *seconds*, of which the thread spent
+        *processor_seconds* computing: they do not count.
+        """
+        return replace(
+            self,
+            started=self.started + seconds,
+            processor_started=self.processor_started + processor_seconds,
+        )
+
     def would_do(self, share: float) -> str:
         """Return the end of a message: the time limit that would be enough, estimated
         from the *share* of the work that is done.

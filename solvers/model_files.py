@@ -21,7 +21,6 @@ from ioopt.models.program import Number, Program
 from ioopt.options import parse_settings, suggest
 from ioopt.problems.base import Json, Problem, Record
 from ioopt.protocols import Outcome
-from ioopt.registry import kind_of_problem
 from ioopt.solvers.backends.pulp_program import to_pulp
 
 ProblemT = TypeVar("ProblemT")
@@ -117,22 +116,6 @@ def build(
     told = chosen.model_dump(mode="json")
     header = Header(problem.name, digest(problem), spec.name, told)
     return spec.build(problem, chosen), header
-
-
-def export_model(
-    problem: Problem,
-    output: str | os.PathLike[str],
-    form: str | None = None,
-    settings: Mapping[str, str] | None = None,
-    model: str | None = None,
-) -> None:
-    """Write the program of *problem* that *model* names (None: the default of its kind)
-    to *output*, in the form of :func:`write_model`.
-    """
-    spec = spec_of(kind_of_problem(problem).models(), model)
-    what = f"{form or 'model'} export"
-    exported, header = build(problem, spec, settings or {}, what)
-    write_model(exported.program, header, output, form)
 
 
 def write_model(

@@ -39,7 +39,7 @@ def _model(form: str) -> None:
     def export(
         file: str, output: str, settings: dict[str, str], model: str | None
     ) -> None:
-        from ioopt.solvers.model_files import export_model
+        from ioopt.exchange import export_model
 
         problem, _ = _exported(file, form)
         export_model(problem, output, form, settings, model)

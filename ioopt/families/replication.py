@@ -117,6 +117,7 @@ class Replication(Kind):
     def load(self) -> None:
         import ioopt.checks.replication.check
         import ioopt.models.replication.bounds
+        import ioopt.sim.replication.noisy
         import ioopt.sim.replication.simulate  # noqa: F401
 
     def check(
@@ -444,6 +445,12 @@ def _link_aware_settings() -> type[BaseModel]:
     return Settings
 
 
+def _search_libraries(problem: ReplicationProblem) -> None:
+    from ioopt.solvers.replication.exact.exact_workflow import load_libraries
+
+    load_libraries(problem)
+
+
 def _solver(
     name: str,
     target: Loader[Solve],
@@ -464,6 +471,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
         settings=_auto_settings,
+        libraries=_search_libraries,
         settings_are_new=True,
     ),
     _solver(
@@ -578,6 +586,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours",
         abilities={EXACT, BOUND, ANYTIME, WARM_START},
         settings=_exact_workflow_settings,
+        libraries=_search_libraries,
     ),
     _solver(
         "two-stage",
@@ -604,5 +613,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
         settings=_link_aware_settings,
+        libraries=_search_libraries,
     ),
 )

@@ -50,8 +50,8 @@ def import_sol(
     checked, and what FILE says of its optimality is not believed: the status is
     "optimal" only if a bound of ioopt proves it.
     """
+    from ioopt.exchange import result_of_solution
     from ioopt.formats.solution import read_solution
-    from ioopt.solvers.model_solutions import result_of_solution
 
     problem = load(instance)
     kind = registry.kind_of_problem(problem)

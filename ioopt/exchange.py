@@ -1,5 +1,8 @@
-"""Turn the solution file of another program into a checked result."""
+"""Exchange integer programs with other solvers: write the program of an instance, and
+turn a solution file into a checked result.
+"""
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -9,6 +12,7 @@ from ioopt.formats.solution import Solution
 from ioopt.known_plans import known_plans
 from ioopt.models.program import Number, Program, Row
 from ioopt.problems.base import Problem
+from ioopt.registry import kind_of_problem
 from ioopt.result import Result
 from ioopt.solvers.backends.answer import FEASIBILITY
 from ioopt.solvers.model_files import (
@@ -19,6 +23,7 @@ from ioopt.solvers.model_files import (
     numbered_names,
     read_header,
     spec_of,
+    write_model,
 )
 from ioopt.solving import result_of_plan
 from ioopt.units import show
@@ -28,6 +33,22 @@ PROGRAMS_GAP = 1e-3
 """A solution that a program calls optimal is at most so far from the optimum: most
 programs stop at a relative gap of 1e-4.
 """
+
+
+def export_model(
+    problem: Problem,
+    output: str | os.PathLike[str],
+    form: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    model: str | None = None,
+) -> None:
+    """Write the program of *problem* that *model* names (None: the default of its kind)
+    to *output*, in the form of :func:`write_model`.
+    """
+    spec = spec_of(kind_of_problem(problem).models(), model)
+    what = f"{form or 'model'} export"
+    exported, header = build(problem, spec, settings or {}, what)
+    write_model(exported.program, header, output, form)
 
 
 def result_of_solution(
