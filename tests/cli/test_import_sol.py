@@ -1,7 +1,8 @@
-"""Solutions of exported models, read back: the samples were written for the model of
-``ioopt export lp cycle3`` by CBC 2.10.8 and 2.10.3 (cbc-all), HiGHS 1.12.0, Gurobi
-13.0.3, SCIP 10.0 and GLPK 5.0. The infeasible ones are of the same model with
-Batch_Exec_Time <= 1.
+"""Solutions of exported models, read back.
+
+The samples were written for the model of ``ioopt export lp cycle3`` by CBC 2.10.8
+(docs/samples) and 2.10.3 (cbc-all), HiGHS 1.12.0, Gurobi 13.0.3, SCIP 10.0 and GLPK
+5.0. The infeasible ones are of the same model with Batch_Exec_Time <= 1.
 """
 
 import json
@@ -12,8 +13,9 @@ from conftest import ROOT
 import ioopt
 
 SAMPLES = ROOT / "tests/data/solutions"
+CBC = "../../../docs/samples/cycle3.sol"
 READ = {
-    "cbc.sol": "CBC",
+    CBC: "CBC",
     "cbc-all.sol": "CBC",
     "highs-raw.sol": "HiGHS",
     "highs-pretty.sol": "HiGHS",
@@ -81,7 +83,7 @@ def test_glpk_writes_numbers_whose_names_are_in_the_model(run, tmp_path):
         ("highs-raw.sol", "5.184", "7.3", "calls the objective 7.3 optimal, but its"),
         ("highs-raw.sol", "Time 5.184", "Time 5.1", "must be at most 0"),
         ("scip.sol", "T_t0_n0", "T_t0_n2", "eq13_n2 is 1.5 and must be at most 0"),
-        ("cbc.sol", "Optimal - ", "Stopped on time (no integer solution) - ", "no sol"),
+        (CBC, "Optimal - ", "Stopped on time (no integer solution) - ", "no sol"),
         ("glpk-o.sol", "INTEGER OPTIMAL", "INTEGER UNDEFINED", "holds no solution"),
         ("gurobi.sol", "# Sol", "! Sol", "'! Solution for model OBJ': not a solution"),
         ("cbc-infeasible.sol", "", "", "holds no solution: CBC says 'Infeasible'"),
@@ -123,7 +125,7 @@ def test_a_model_of_another_instance_is_refused(run, tmp_path):
     cycle3["tasks"][0]["compute_seconds"] = 1.25
     (tmp_path / "other.json").write_text(json.dumps(cycle3))
     run("export", "lp", "other.json", "-o", "other.lp")
-    cbc = SAMPLES / "cbc.sol"
+    cbc = SAMPLES / CBC
     code, _, err = run("import", "sol", cbc, *CYCLE3, "--model", "other.lp")
     assert code == 2 and "other.lp: was exported from another instance" in err
     (tmp_path / "bare.lp").write_text("Minimize\nOBJ: x\nEnd\n")
@@ -139,7 +141,7 @@ def test_a_better_bound_than_the_quick_one_is_needed_for_optimal(run, tmp_path):
     """
     cycle3 = ioopt.load("cycle3").model_dump(mode="json") | {"name": "mine"}
     (tmp_path / "mine.json").write_text(json.dumps(cycle3))
-    command = ("import", "sol", SAMPLES / "cbc.sol", "--instance", "mine.json")
+    command = ("import", "sol", SAMPLES / CBC, "--instance", "mine.json")
     assert run(*command, "-o", "result.json")[0] == 0
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["status"] == "feasible" and result["bound"] < result["objective"]
