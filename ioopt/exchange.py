@@ -30,8 +30,8 @@ from ioopt.units import show
 from ioopt.verdict import strongest
 
 PROGRAMS_GAP = 1e-3
-"""A solution that a program calls optimal is at most so far from the optimum: most
-programs stop at a relative gap of 1e-4.
+"""The relative gap within which a program may call a solution optimal. Most stop at a
+gap of 1e-4; the rest is for the digits that they print.
 """
 
 
