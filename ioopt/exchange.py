@@ -45,18 +45,32 @@ def export_model(
     """Write the program of *problem* that *model* names (None: the default of its kind)
     to *output*, in the form of :func:`write_model`.
     """
-    spec = spec_of(kind_of_problem(problem).models(), model)
     what = f"{form or 'model'} export"
-    exported, header = build(problem, spec, settings or {}, what)
+    exported, header = model_of(problem, model, settings or {}, what)
     write_model(exported.program, header, output, form)
+
+
+def model_of(
+    problem: Problem,
+    model: str | None,
+    settings: Mapping[str, object],
+    what: str = "model",
+) -> tuple[ExportedModel, Header]:
+    """Return the model of *problem* that *model* names (None: the default of its kind)
+    and its header; messages call the request *what*.
+    """
+    kind = kind_of_problem(problem)
+    models = kind.models()
+    if not models:
+        raise UsageError(f"{problem.name} is {kind.kind}, which has no model to export")
+    return build(problem, spec_of(models, model), settings, what)
 
 
 def result_of_solution(
     problem: Problem,
-    kind: Kind,
     solution: Solution,
     model: str | None,
-    settings: Mapping[str, str],
+    settings: Mapping[str, object],
 ) -> Result:
     """Return the checked and replayed result of a *solution* of an exported model.
 
@@ -64,8 +78,6 @@ def result_of_solution(
     states the settings. Raise InstanceError for a solution that is not one of this
     model, and UsageError for a model or settings that the kind does not have.
     """
-    if not kind.models():
-        raise UsageError(f"{problem.name} is {kind.kind}, which has no model to export")
     text = None
     if model is not None and model.lower().endswith((".lp", ".mps")):
         if settings:
@@ -73,9 +85,8 @@ def result_of_solution(
         stated, text = read_header(model)
         _require_same(problem, stated, model)
         model, settings = stated.model, stated.settings
-    exported, header = build(
-        problem, spec_of(kind.models(), model), settings, "import sol"
-    )
+    kind = kind_of_problem(problem)
+    exported, header = model_of(problem, model, settings, "import sol")
     _require_found(solution)
     about = header.describe()
     if text is None:

@@ -2,7 +2,6 @@
 
 import click
 
-from ioopt import registry
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH, files, format_option, output_option
 from ioopt.cli.solve import exit_code, print_result
@@ -54,8 +53,6 @@ def import_sol(
     from ioopt.formats.solution import read_solution
 
     problem = load(instance)
-    kind = registry.kind_of_problem(problem)
-    solution = read_solution(source)
-    result = result_of_solution(problem, kind, solution, model, settings)
+    result = result_of_solution(problem, read_solution(source), model, settings)
     print_result(result, output, form)
     return exit_code(result)
