@@ -32,14 +32,14 @@ Examples:
     "settings; or the name of the model. Not needed for a default export.",
 )
 @set_option("The settings of the export, if --model gives no file.")
-@output_option(required=True, text="Where to write the result.")
+@output_option(text="Write the whole result there as JSON.")
 @format_option("table", "json")
 def import_sol(
     source: str,
     instance: str,
     model: str | None,
     settings: dict[str, str],
-    output: str,
+    output: str | None,
     form: str,
 ) -> int:
     """Make a checked, replayed result from FILE, the solution that CBC, HiGHS, Gurobi,
