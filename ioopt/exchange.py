@@ -13,7 +13,7 @@ from ioopt.known_plans import known_plans
 from ioopt.models.program import Number, Program, Row
 from ioopt.problems.base import Problem
 from ioopt.registry import kind_of_problem
-from ioopt.result import Result
+from ioopt.result import Result, Status
 from ioopt.solvers.backends.answer import FEASIBILITY
 from ioopt.solvers.model_files import (
     ExportedModel,
@@ -106,6 +106,12 @@ def result_of_solution(
         problem, solution.program, outcome, {"settings": header.settings}
     )
     _require_objective(solution, kind.metric(exported.objective), result, about)
+    if result.status is Status.FEASIBLE and solution.says_optimal:
+        note = (
+            "no bound that is known without solving proves it optimal; an exact solver "
+            "that starts from this result (--warm-start) may"
+        )
+        result = result.model_copy(update={"notes": (*result.notes, note)})
     return result
 
 
@@ -255,7 +261,7 @@ def _require_objective(
     that of its own plan: it then belongs to another instance or model.
     """
     stated, value = solution.objective, result.objective
-    if stated is None or value is None or "optimal" not in solution.claim.lower():
+    if stated is None or value is None or not solution.says_optimal:
         return
     worse = value - stated if metric.sense == "max" else stated - value
     if worse > PROGRAMS_GAP * abs(value):

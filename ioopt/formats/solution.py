@@ -38,6 +38,11 @@ class Solution:
     numbered: bool = False
     columns: int | None = None
 
+    @property
+    def says_optimal(self) -> bool:
+        """Return whether the file calls its solution optimal."""
+        return re.search("(?<!non-)optimal", self.claim.lower()) is not None
+
     def number(self, text: str, what: str) -> float:
         """Return *text* as a finite number; raise InstanceError, which names *what*,
         for anything else.

@@ -142,7 +142,8 @@ def test_a_better_bound_than_the_quick_one_is_needed_for_optimal(run, tmp_path):
     cycle3 = ioopt.load("cycle3").model_dump(mode="json") | {"name": "mine"}
     (tmp_path / "mine.json").write_text(json.dumps(cycle3))
     command = ("import", "sol", SAMPLES / CBC, "--instance", "mine.json")
-    assert run(*command, "-o", "result.json")[0] == 0
+    code, _, err = run(*command, "-o", "result.json")
+    assert code == 0 and "that starts from this result (--warm-start) may" in err
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["status"] == "feasible" and result["bound"] < result["objective"]
 
@@ -175,3 +176,13 @@ def test_no_variable_is_written_for_a_row_without_variables(run, tmp_path):
     assert run("export", "lp", "held.json", "-o", "held.lp")[0] == 0
     text = (tmp_path / "held.lp").read_text()
     assert "eq3_f0_n1" in text and "dummy" not in text and "eq3_f0_n0" not in text
+
+
+def test_a_solution_that_is_not_called_optimal_may_be_worse(run, tmp_path):
+    """GLPK stopped early, before the batch time had met the time of the nodes."""
+    text = sample("glpk-o.sol").replace("INTEGER OPTIMAL", "INTEGER NON-OPTIMAL")
+    (tmp_path / "early.sol").write_text(text.replace("5.184", "6.5"))
+    code, _, err = run("import", "sol", "early.sol", *CYCLE3)
+    assert code == 0 and "'INTEGER NON-OPTIMAL' with objective 6.5" in err
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert (result["status"], result["objective"]) == ("optimal", pytest.approx(5.184))
