@@ -18,6 +18,7 @@ from ioopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
     import pandas as pd
+    from pulp import LpProblem
 
     from ioopt import embed as embed
     from ioopt.building import Batch as Batch
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ioopt.result import Status as Status
     from ioopt.result import StopReason as StopReason
     from ioopt.result import Violation as Violation
+    from ioopt.solvers.model_files import ExportedModel
 
 __all__ = [
     "Batch",
@@ -39,8 +41,10 @@ __all__ = [
     "check",
     "compare",
     "load",
+    "model",
     "simulate",
     "solve",
+    "to_pulp",
 ]
 
 Solver = str | Callable[..., object]
@@ -73,6 +77,40 @@ def load(source: Any) -> Any:
     return solving.load(source)
 
 
+def model(
+    source: Any,
+    which: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> ExportedModel:
+    """Return the integer program of an instance that ``ioopt export`` would write.
+
+    *which* names the model (None: the default of the kind), and *settings* are those of
+    ``ioopt export --set``. Raises UsageError for a kind without a program, and for a
+    model or a setting that the kind does not have.
+
+    >>> program = model("cycle3", settings={"cycles": "printed"}).program
+    >>> len(program.variables), program.variables[0].name
+    (31, 'T_t0_n0')
+    """
+    from ioopt import exchange, solving
+
+    return exchange.model_of(solving.load(source), which, settings or {})[0]
+
+
+def to_pulp(model: ExportedModel) -> LpProblem:
+    """Return the program of *model* as a new PuLP problem, to change and to solve; its
+    times are in seconds.
+
+    >>> lp = to_pulp(model("cycle3"))
+    >>> lp += lp.variablesDict()["T_t0_n0"] == 1, "mine"
+    >>> lp.constraints["mine"]
+    1*T_t0_n0 + -1 = 0
+    """
+    from ioopt.solvers.backends import pulp_program
+
+    return pulp_program.to_pulp(model.program.in_seconds())[0]
+
+
 def solve(
     source: Any,
     solver: Solver | None = None,
@@ -100,8 +138,9 @@ def solve(
     If *measure* is given, the objective, bound and gap of the result refer to that
     metric, and solvers that can optimise it do so. Otherwise they refer to the solver's
     own objective. The time limit is a number of seconds or text such as ``"2min"``;
-    None means no limit. It counts from this call, or from the time when the caller made
-    *deadline*. *gap*, *threads*, *seed*, *backend* and *log* are explained at
+    None means no limit. It counts from this call, without the time in which the first
+    call imports its solver, or from the time when the caller made *deadline*. *gap*,
+    *threads*, *seed*, *backend* and *log* are explained at
     :class:`ioopt.options.SolveOptions`; *settings* are the solver's own settings
     (``--set`` on the command line). *warm_start* is a Result or a plan. *progress* is
     called with the best plan so far. If *bound* is False, no bound is computed for

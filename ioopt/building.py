@@ -1,22 +1,31 @@
 """Build a batch or workflow in Python without dictionaries: add nodes, files and tasks.
 
 Each call checks its arguments and raises InstanceError with the message that an
-instance file would give. Sizes, rates and times are numbers (bytes, bytes per second,
-seconds) or text such as ``"500MB"``, ``"12.5MB/s"``, ``"90s"``. A name is generated
-where none is given, and every ``add_`` method returns the name. A batch can be used
-wherever an instance can: ``ioopt.solve(batch)``.
+instance file would give. Sizes, rates and times are text with a unit such as
+``"500MB"``, ``"12.5MB/s"``, ``"90s"``, or numbers in bytes, bytes per second and
+seconds. A name is generated where none is given, and every ``add_`` method returns the
+name. A batch can be used wherever an instance can: ``ioopt.solve(batch)``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solving import load
-from ioopt.units import counted, parse_bytes, parse_rate, parse_seconds
+from ioopt.units import (
+    counted,
+    is_number,
+    parse_bytes,
+    parse_rate,
+    parse_seconds,
+    quantity,
+)
 
 Size = float | str
 Rate = float | str
@@ -41,6 +50,8 @@ class Batch:
     't0'
     >>> batch.build().tasks[0].inputs
     ('f0',)
+    >>> batch
+    Batch(2 nodes, 1 file, 1 task; remote 10 MB/s, replica 100 MB/s)
     """
 
     def __init__(
@@ -55,8 +66,8 @@ class Batch:
         task_disk: bool | None = None,
     ) -> None:
         network = {
-            "remote_bytes_per_second": parse_rate(remote),
-            "replica_bytes_per_second": parse_rate(replica),
+            "remote_bytes_per_second": _rate("remote", remote),
+            "replica_bytes_per_second": _rate("replica", replica),
             "remote_link": link,
         }
         self.data: Json = {
@@ -82,7 +93,11 @@ class Batch:
 
     def __repr__(self) -> str:
         told = (counted(len(self.data[part]), part[:-1]) for part in PARTS)
-        return f"{type(self).__name__}({', '.join(told)})"
+        rates = []
+        for name in ("remote", "replica"):
+            key = f"{name}_bytes_per_second"
+            rates.append(f"{name} {quantity(key, self.data['network'][key])}")
+        return f"{type(self).__name__}({', '.join(told)}; {', '.join(rates)})"
 
     def _beside(self, row: Json) -> Json:
         """Return the lists of a minimal instance in which *row* can be checked: one
@@ -134,16 +149,15 @@ class Batch:
         *disk_rate* the rate of its disk, and *memory* the size of its memory; None
         means unlimited. The files in *holds* may be added later.
         """
-        size = None if disk is None else parse_bytes(disk)
         row = {
-            "disk_bytes": size,
+            "disk_bytes": None if disk is None else _size("disk", disk),
             "cores": cores,
             "speed": speed,
             "holds": _listed(holds),
-            "memory_bytes": None if memory is None else parse_bytes(memory),
+            "memory_bytes": None if memory is None else _size("memory", memory),
             "disk_bytes_per_second": None
             if disk_rate is None
-            else parse_rate(disk_rate),
+            else _rate("disk_rate", disk_rate),
         }
         return self._add("nodes", name, row)
 
@@ -162,7 +176,7 @@ class Batch:
         unless a task writes it. *keep* says whether a file that a task writes is saved
         to remote storage.
         """
-        return self._add("files", name, {"bytes": parse_bytes(size), "keep": keep})
+        return self._add("files", name, {"bytes": _size("size", size), "keep": keep})
 
     def add_task(
         self,
@@ -183,13 +197,15 @@ class Batch:
         precedes its computing.
         """
         row = {
-            "compute_seconds": parse_seconds(compute),
+            "compute_seconds": _time("compute", compute),
             "inputs": _listed(inputs),
             "outputs": None if outputs is None else _listed(outputs),
             "cores": cores,
-            "release_seconds": None if release is None else parse_seconds(release),
-            "memory_bytes": None if memory is None else parse_bytes(memory),
-            "overhead_seconds": None if overhead is None else parse_seconds(overhead),
+            "release_seconds": None if release is None else _time("release", release),
+            "memory_bytes": None if memory is None else _size("memory", memory),
+            "overhead_seconds": None
+            if overhead is None
+            else _time("overhead", overhead),
         }
         return self._add("tasks", name, row)
 
@@ -205,3 +221,29 @@ def _listed(names: Iterable[str]) -> list[str] | str:
     not split into letters.
     """
     return names if isinstance(names, str) else list(names)
+
+
+def _figure(
+    parse: Callable[[Any], float], unit: str, name: str, value: float | str
+) -> Any:
+    """Return *value*, the argument called *name*, in basic units.
+
+    Raise UsageError for text without a unit, such as *unit*, and for what is neither a
+    number nor text.
+    """
+    if isinstance(value, str) and re.fullmatch(r"\s*[0-9.eE+]+\s*", value):
+        raise UsageError(
+            f"{name}: {value!r} has no unit; write {value.strip() + unit!r}, or "
+            "another unit"
+        )
+    if not isinstance(value, str) and not is_number(value):
+        raise UsageError(f"{name}: wanted text such as '8{unit}', not {value!r}")
+    try:
+        return parse(value)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None
+
+
+_size = partial(_figure, parse_bytes, "MB")
+_rate = partial(_figure, parse_rate, "MB/s")
+_time = partial(_figure, parse_seconds, "s")

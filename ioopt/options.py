@@ -119,6 +119,16 @@ class Deadline:
         limit = max(0.0, whole - after_seconds)
         return replace(self, limit_seconds=limit)
 
+    def without(self, seconds: float, processor_seconds: float) -> Deadline:
+        """Return this deadline later by *seconds*, of which the thread spent
+        *processor_seconds* computing: they do not count.
+        """
+        return replace(
+            self,
+            started=self.started + seconds,
+            processor_started=self.processor_started + processor_seconds,
+        )
+
     def would_do(self, share: float) -> str:
         """Return the end of a message: the time limit that would be enough, estimated
         from the *share* of the work that is done.
@@ -183,7 +193,8 @@ old names of solvers are in ``Kind.renamed``.
 LEFT: dict[str, dict[str, str]] = {
     "backend": {
         "GLPK": "GLPK is no longer a backend; take CP-SAT, HiGHS, CBC or SCIP, or give "
-        "any solver the model that `ioopt export lp` or `ioopt export mps` writes",
+        "any solver the model that `ioopt export lp` or `ioopt export mps` writes, "
+        "and read its solution with `ioopt import sol`",
     },
     "class": {
         "KindSpec": "KindSpec is now the class Kind (docs/extending.md)",
@@ -205,8 +216,18 @@ LEFT: dict[str, dict[str, str]] = {
 
 def refuse_left_backend(name: object) -> None:
     """Raise UsageError for a backend that existed in 0.2 and was removed."""
-    if isinstance(name, str) and name in LEFT["backend"]:
-        raise UsageError(LEFT["backend"][name])
+    if isinstance(name, str) and name.upper() in LEFT["backend"]:
+        raise UsageError(LEFT["backend"][name.upper()])
+
+
+def backend_among(known: Iterable[str], name: str) -> str | None:
+    """Return the backend of *known* that is called *name*, in upper or lower case; None
+    if there is none.
+    """
+    for backend in known:
+        if backend.lower() == name.lower():
+            return backend
+    return None
 
 
 def refuse_left_class(name: str) -> None:

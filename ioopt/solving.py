@@ -10,8 +10,9 @@ solver fails or a built-in solver runs out of time.
 import math
 import os
 import platform
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -290,12 +291,14 @@ def solve(
     """
     limit = None if time_limit is None else parse_seconds(time_limit)
     options = SolveOptions(limit, gap, threads, seed, backend, log)
-    deadline = deadline or Deadline(limit)
+    counted, deadline = deadline, deadline or Deadline(limit)
     problem = load_within(source, deadline)
     kind = registry.kind_of_problem(problem)
     measure_of(kind, measure)  # raises an error that lists the kind's measures
     spec = registry.solver(solver, kind)
-    registry.require_backend(spec, backend)
+    options = replace(options, backend=registry.backend_of(spec, backend))
+    if counted is None:
+        deadline = _after_imports(kind, spec, options.backend, problem, deadline)
     chosen = registry.settings_for(spec, settings or {})
     start, left_out = _start(kind, problem, warm_start)
     incumbents = Incumbents(
@@ -315,6 +318,43 @@ def solve(
         notes = [f"{error}; answered by {spec.name}", *notes]
     notes = [*left_out, *notes, *problem.synthetic_notes]
     return _result_in_time(kind, spec, problem, request, outcome, notes, bound)
+
+
+def _after_imports(
+    kind: Kind,
+    spec: SolverSpec,
+    backend: str | None,
+    problem: Problem,
+    deadline: Deadline,
+) -> Deadline:
+    """Import what the solver, the replay and the check need, and return the deadline
+    without the time for it.
+
+    Only the first call of a process takes such time, so that equal calls have equal
+    limits.
+    """
+    begun, processor = deadline.clock(), time.thread_time()
+    kind.load()
+    # The solver itself says what is wrong with it.
+    with suppress(errors.UsageError, errors.BackendMissingError):
+        if spec.bundled:
+            spec.load(backend, problem)
+    return deadline.without(deadline.clock() - begun, time.thread_time() - processor)
+
+
+def result_of_plan(
+    problem: Problem, program: str, outcome: Outcome, options: Json
+) -> Result:
+    """Return the checked and replayed result of a plan that another *program* found;
+    the result states nothing about the run of that program but *options*.
+    """
+    kind = registry.kind_of_problem(problem)
+    spec = SolverSpec(program, (kind.kind,), "", "another program", "")
+    request: SolveRequest = SolveRequest(SolveOptions(None), Deadline(None))
+    wanted = _Wanted(replay=kind.simulates, bound=True)
+    found = _result(kind, spec, problem, request, outcome, [], wanted)
+    untold = {"build_seconds": None, "solve_seconds": None, "seed": None}
+    return found.model_copy(update={**untold, "options": options})
 
 
 def _result_in_time(

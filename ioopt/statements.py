@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from ioopt.families import EXACT, Kind, Metric, Sense, SolverSpec
+from ioopt.formats.solution import PROGRAMS
 from ioopt.options import shown
 from ioopt.problems.base import Problem
 from ioopt.protocols import CheckReport, Known
@@ -137,6 +138,8 @@ def _solver(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
     if name is None or ":" in str(name):
         return
     rows = {row.name: row for row in solvers_for(kind.kind)}
+    if name in PROGRAMS:
+        return
     if name not in rows:
         yield violation("solver", name, f"no solver of {kind.kind} has that name")
         return

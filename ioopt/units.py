@@ -157,7 +157,8 @@ def parse_rate(text: str | int | float) -> float:
     """Parse a rate such as ``12.5MB/s``, ``100Mb/s`` or ``100Mbps`` (bits)
     into bytes per second.
 
-    ``b`` is bits and ``B`` bytes; ``/s`` or ``ps`` may be left out.
+    ``b`` is bits and ``B`` bytes. A number without a unit is in bytes per second. A
+    unit without ``/s`` or ``ps`` is refused, because it is that of a size.
 
     >>> parse_rate("100Mbps"), parse_rate("100Mb/s"), parse_rate("12.5MB/s")
     (12500000.0, 12500000.0, 12500000.0)
@@ -165,6 +166,11 @@ def parse_rate(text: str | int | float) -> float:
     if isinstance(text, (int, float)):
         return float(text)
     size, bits = _data(text, "rate", r"(?:/s|(?<=[bB])ps)")
+    per_second = text.rstrip().endswith(("/s", "ps"))
+    if not per_second and text.rstrip()[-1].isalpha():
+        raise UsageError(
+            f"rate {text[:40]!r} is a size, not a rate; write {text.strip()[:40]}/s"
+        )
     return _as_float(size / 8 if bits else size, text, "rate")
 
 

@@ -1,103 +1,128 @@
-"""Write integer programs of instances as LP and MPS files, with readable names."""
+"""Describe the integer programs that can be exported, and write them as LP and MPS
+files with readable names.
 
+Comments at the top of a file say which model of which instance it is, so that
+``ioopt import sol`` can read its solution back.
+"""
+
+import hashlib
+import json
 import os
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from pydantic import Field
-
-from ioopt.errors import UsageError
-from ioopt.formats.native import write_text
-from ioopt.models.flexgang.assignment import AssignmentModel
-from ioopt.models.flexgang.frame import PatternData
-from ioopt.models.flexgang.quantum import QuantumCosts, QuantumModel
-from ioopt.models.program import Program
-from ioopt.models.replication.printed import PrintedModel
-from ioopt.options import parse_settings
-from ioopt.problems.base import Record
-from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
-from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import dump_json, parse_json, read_text, write_text
+from ioopt.models.program import Number, Program
+from ioopt.options import parse_settings, suggest
+from ioopt.problems.base import Json, Problem, Record
+from ioopt.protocols import Outcome
 from ioopt.solvers.backends.pulp_program import to_pulp
 
+ProblemT = TypeVar("ProblemT")
+SettingsT = TypeVar("SettingsT", bound=Record)
+Values = Mapping[int, Number]
+"""Values of the variables of a program, by position."""
 
-class PrintedSettings(Record):
-    """Configure the printed model: whether it has copies, and whether these may form a
-    cycle.
 
-    Without cycles its optimum is the least batch time of a plan. With cycles, as
-    printed in the paper, the optimum may be too low.
+@dataclass(frozen=True)
+class ExportedModel:
+    """The program of an instance, and how a solution of it becomes a plan.
+
+    ``outcome`` takes the values of the variables by position, whole ones as integers.
+    ``objective`` is the metric that the program optimises. A ``relaxed`` program also
+    has solutions that no plan can carry out, so that bounds of plans do not hold for
+    it.
     """
 
-    cycles: Literal["printed", "acyclic"] = "acyclic"
-    replication: bool = True
+    program: Program
+    outcome: Callable[[Values], Outcome[Any]]
+    objective: str
+    relaxed: bool = False
 
 
-class PatternSettings(Record):
-    """Configure the pattern to write: ``k`` loose rows in ``d`` windows."""
+@dataclass(frozen=True)
+class ModelSpec(Generic[ProblemT, SettingsT]):
+    """A model that ``ioopt export`` writes for instances of one kind.
 
-    k: Annotated[int, Field(ge=0)] = 0
-    d: Annotated[int, Field(ge=1)] = 1
-
-
-class NoSettings(Record):
-    """Accept no settings, because quantum selection has only one program."""
-
-
-def export_model(
-    problem: ReplicationProblem | FlexibleGangProblem | QuantumSelectionProblem,
-    output: str | os.PathLike[str],
-    form: str | None = None,
-    settings: Mapping[str, str] | None = None,
-) -> None:
-    """Write the integer program of *problem* to *output*, in the form of
-    :func:`write_model`.
-
-    For replication this is the printed model, by default without cycles of copies. For
-    flexible gangs it is the program of one pattern, by default k = 0. For quantum
-    selection it is the program over the instance's grid of cycle lengths.
+    ``build`` makes the program from the instance and the settings.
     """
-    what = f"{form or 'model'} export"
-    given = settings or {}
-    if isinstance(problem, ReplicationProblem):
-        chosen = parse_settings(PrintedSettings, given, what)
-        program = PrintedModel(problem, chosen.cycles, chosen.replication).program
-    elif not str(output).lower().endswith(f".{form}"):
-        raise UsageError(f"{what}: the name {output!r} must end in .{form}")
-    elif isinstance(problem, FlexibleGangProblem):
-        program = _of_pattern(
-            problem, parse_settings(PatternSettings, given, what), what
-        )
-    else:
-        parse_settings(NoSettings, given, what)
-        program = QuantumModel(QuantumCosts(problem), problem.default_cycles()).program
-    write_model(program, output, form)
+
+    name: str
+    settings: type[SettingsT]
+    build: Callable[[ProblemT, SettingsT], ExportedModel]
 
 
-def _of_pattern(
-    problem: FlexibleGangProblem, chosen: PatternSettings, what: str
-) -> Program:
-    """Return the program of the *chosen* pattern.
+Models = Sequence[ModelSpec[Any, Any]]
+"""The models of a kind; the first is the default."""
 
-    Raise UsageError if the problem has no such pattern.
+
+class Header(NamedTuple):
+    """The comments of an exported file: which model it is, of which instance."""
+
+    instance: str
+    digest: str
+    model: str
+    settings: Json
+
+    def lines(self, mark: str) -> str:
+        """Return the comments as lines that begin with *mark*."""
+        rows = [f"{mark} Written by ioopt export; ioopt import sol reads these lines."]
+        for name, value in self._asdict().items():
+            rows.append(f"{mark} {name}: {json.dumps(value)}")
+        return "\n".join([*rows, ""])
+
+    def describe(self) -> str:
+        """Return the model with its settings, for messages."""
+        words = [f"model {self.model!r}"]
+        for key, value in self.settings.items():
+            words.append(f"{key}={json.dumps(value)}".replace('"', ""))
+        return " ".join([*words, f"of {self.instance}"])
+
+
+def digest(problem: Problem) -> str:
+    """Return a short digest of an instance; its ``meta`` does not count."""
+    data = problem.model_dump(mode="json", by_alias=True, exclude={"meta"})
+    text = dump_json(data, indent=None)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def spec_of(models: Models, name: str | None) -> ModelSpec[Any, Any]:
+    """Return the model called *name* (None: the default); raise UsageError if there is
+    none.
     """
-    pattern = problem.pattern(chosen.k, chosen.d)
-    data = None
-    if pattern is not None:
-        data = PatternData.of(problem, pattern)
-    if data is None:
-        known = " ".join(item.key for item in problem.patterns())
-        raise UsageError(
-            f"{what}: {problem.name} has no pattern {chosen.k},{chosen.d}; its "
-            f"k,d: {known}"
-        )
-    return AssignmentModel(data).program
+    for spec in models:
+        if name in (None, spec.name):
+            return spec
+    known = [spec.name for spec in models]
+    raise UsageError(f"--model {name}: no such model; {suggest(str(name), known)}")
+
+
+def build(
+    problem: Problem,
+    spec: ModelSpec[Any, Any],
+    settings: Mapping[str, object],
+    what: str,
+) -> tuple[ExportedModel, Header]:
+    """Return the model of *problem* and its header; messages call the request *what*.
+
+    Raise UsageError for settings that the model does not have.
+    """
+    chosen = parse_settings(spec.settings, settings, what)
+    told = chosen.model_dump(mode="json")
+    header = Header(problem.name, digest(problem), spec.name, told)
+    return spec.build(problem, chosen), header
 
 
 def write_model(
-    program: Program, path: str | os.PathLike[str], form: str | None = None
+    program: Program,
+    header: Header,
+    path: str | os.PathLike[str],
+    form: str | None = None,
 ) -> None:
     """Write *program* as ``lp`` (CPLEX LP) or ``mps``; by default the suffix of *path*
     decides.
@@ -105,12 +130,15 @@ def write_model(
     The file appears only when it is complete; ``-`` is standard output. Raise
     UsageError for another form or suffix.
     """
-    chosen = form or Path(path).suffix.lower().lstrip(".")
-    if chosen not in ("lp", "mps"):
+    suffix = Path(path).suffix.lower().lstrip(".")
+    chosen = form or suffix
+    if chosen not in FORMS:
         raise UsageError(
             f"{path}: the form of a model is lp or mps, not {chosen!r}; give a name "
             "that ends in .lp or .mps"
         )
+    if suffix in FORMS and suffix != chosen:
+        raise UsageError(f"{chosen} export: the name {path!r} must end in .{chosen}")
     lp, _ = to_pulp(program.in_seconds())
     with tempfile.TemporaryDirectory(prefix="ioopt-export-") as folder:
         draft = Path(folder, f"model.{chosen}")
@@ -118,4 +146,38 @@ def write_model(
             lp.writeLP(str(draft))
         else:
             lp.writeMPS(str(draft), with_objsense=program.maximise)
-        write_text(path, draft.read_text("utf-8"))
+        write_text(path, header.lines(FORMS[chosen]) + draft.read_text("utf-8"))
+
+
+FORMS = {"lp": "\\", "mps": "*"}
+"""Forms of exported files -> what begins a comment."""
+
+
+def read_header(path: str) -> tuple[Header, str]:
+    """Return the header of the exported file *path*, and the rest of its text.
+
+    Raise InstanceError if it has none.
+    """
+    rest: list[str] = []
+    found: Json = {}
+    for line in read_text(path).splitlines():
+        if not line.startswith(tuple(FORMS.values())):
+            rest.append(line)
+            continue
+        stated = re.match(r". (\w+): (.*)$", line)
+        if stated is not None and stated[1] in Header._fields:
+            found[stated[1]] = parse_json(stated[2], f"{path}: comment {stated[1]}")
+    if found.keys() != set(Header._fields) or not isinstance(found["settings"], dict):
+        raise InstanceError(
+            f"{path}: lacks the comments of ioopt export, which name the instance, the "
+            "model and its settings; export the model again"
+        )
+    return Header(**found), "\n".join(rest)
+
+
+def numbered_names(text: str, program: Program) -> list[str]:
+    """Return the variables of *program* in the order in which GLPK and HiGHS number the
+    columns of an LP or MPS file with *text*: that of their first appearance.
+    """
+    known = {variable.name for variable in program.variables}
+    return list(dict.fromkeys(word for word in text.split() if word in known))

@@ -204,7 +204,7 @@ def _points(
     seeds and repeats.
     """
     spec = registry.solver(solver.name, kind)
-    registry.require_backend(spec, solver.backend)
+    backend = registry.backend_of(spec, solver.backend)
     for settings in _expand(solver.settings):
         registry.settings_for(spec, settings)
         for seed, repeat in itertools.product(solver.seeds, range(config.repeats)):
@@ -212,7 +212,7 @@ def _points(
                 source.digest,
                 solver.name,
                 settings,
-                solver.backend,
+                backend,
                 seed,
                 repeat,
                 config.time_limit,
@@ -225,7 +225,7 @@ def _points(
                 source=source.digest,
                 solver=solver.name,
                 settings=settings,
-                backend=solver.backend,
+                backend=backend,
                 seed=seed,
                 repeat=repeat,
                 time_limit=config.time_limit,

@@ -31,9 +31,18 @@ def _model(form: str) -> None:
     @file_argument()
     @output_option(required=True)
     @set_option("A switch of the model, such as cycles=printed or k=2.")
-    def export(file: str, output: str, settings: dict[str, str]) -> None:
-        problem, kind = _exported(file, form)
-        kind.export_model(problem, output, form, settings)
+    @click.option(
+        "--model",
+        metavar="NAME",
+        help="Which model, if FILE has several; default: the first of its kind.",
+    )
+    def export(
+        file: str, output: str, settings: dict[str, str], model: str | None
+    ) -> None:
+        from ioopt.exchange import export_model
+
+        problem, _ = _exported(file, form)
+        export_model(problem, output, form, settings, model)
 
 
 _model("lp")

@@ -110,22 +110,34 @@ def solve(
             deadline=deadline,
             **how,
         )
-    if output is not None:
-        write_text(output, dump_json(result.to_dict()))
     if now:
+        if output is not None:
+            write_text(output, dump_json(result.to_dict()))
         click.echo(dump_json(result.to_dict()["plan"]), nl=False)
-    elif output != "-":
-        text = dump_json(result.to_dict()) if form == "json" else str(result)
-        click.echo(text, nl=False)
-    if not quiet():
-        _tell(result)
+        tell(result)
+    else:
+        print_result(result, output, form)
     return exit_code(result)
 
 
-def _tell(result: Result) -> None:
-    """Print notes and violations to standard error; with -v, print also the trace of
-    best plans.
+def print_result(result: Result, output: str | None, form: str) -> None:
+    """Write *result* to *output*, if given, and print it in the form ``table`` or
+    ``json``, unless it was written to standard output.
     """
+    if output is not None:
+        write_text(output, dump_json(result.to_dict()))
+    if output != "-":
+        text = dump_json(result.to_dict()) if form == "json" else str(result)
+        click.echo(text, nl=False)
+    tell(result)
+
+
+def tell(result: Result) -> None:
+    """Print notes and violations to standard error, unless the user asked for silence;
+    with -v, print also the trace of best plans.
+    """
+    if quiet():
+        return
     for note in filter(is_printed, result.notes):
         say(f"note: {note}")
     for violation in result.violations:

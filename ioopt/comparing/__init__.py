@@ -17,7 +17,7 @@ from ioopt.errors import (
     UsageError,
 )
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
-from ioopt.options import parse_assignments, refuse_left_backend
+from ioopt.options import backend_among, parse_assignments, refuse_left_backend
 from ioopt.problems.base import Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
@@ -117,7 +117,7 @@ def compare_rows(
         for solver in solvers or default_solvers(kind, problem)
     ]
     _require_known(common, chosen)
-    _require_backend(options.get("backend"), chosen)
+    options["backend"] = _backend_of(options.get("backend"), chosen)
     rows: list[Row] = []
     shared = None
     try:
@@ -155,17 +155,25 @@ def _require_known(settings: Mapping[str, object], chosen: Sequence[_Choice]) ->
             )
 
 
-def _require_backend(name: str | None, chosen: Sequence[_Choice]) -> None:
-    """Raise UsageError for a backend that none of the chosen solvers has."""
+def _backend_of(name: str | None, chosen: Sequence[_Choice]) -> str | None:
+    """Return the backend called *name*, in upper or lower case, of the chosen solvers;
+    None for None.
+
+    Raise UsageError if none of them has it.
+    """
     refuse_left_backend(name)
+    if name is None:
+        return None
     known: dict[str, None] = {}
     for choice in chosen:
         known |= dict.fromkeys(choice.spec.backends)
-    if name is not None and name not in known:
+    backend = backend_among(known, name)
+    if backend is None:
         raise UsageError(
             f"no solver compared here has a backend {name!r}; "
             f"{registry.suggest(name, known)}"
         )
+    return backend
 
 
 def interrupted(rows: Sequence[Row]) -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         SolveRequest,
     )
     from ioopt.result import Result
+    from ioopt.solvers.model_files import Models
 
 T = TypeVar("T")
 
@@ -439,13 +440,11 @@ class Kind(Format):
         """
         return None
 
-    def export_model(
-        self, problem: Any, output: str, form: str, settings: Mapping[str, str]
-    ) -> None:
-        """Write the integer program of *problem* to the file *output*; *form* is ``lp``
-        or ``mps``.
+    def models(self) -> Models:
+        """Return the integer programs that can be exported; the first is the
+        default.
         """
-        raise UsageError(f"there is no integer program of {self.kind}")
+        return ()
 
 
 Solve = Callable[..., "Outcome[Any]"]
@@ -468,7 +467,8 @@ class SolverSpec:
     ``settings_are_new``: an earlier version had none, so its results state none.
     ``backends`` are the values of ``--backend``, the default first. ``source`` is the
     paper and section, or ``ours``. ``variant_of`` names the solver of which this solver
-    is a variant; variants are listed only on request.
+    is a variant; variants are listed only on request. ``libraries`` imports the
+    libraries that the solver uses on an instance besides its backend.
     """
 
     name: str
@@ -483,6 +483,7 @@ class SolverSpec:
     backends: tuple[str, ...] = ()
     variant_of: str | None = None
     settings_are_new: bool = False
+    libraries: Callable[[Any], None] | None = None
 
     @property
     def own(self) -> bool:
@@ -504,6 +505,19 @@ class SolverSpec:
         """Import and return the solver's function."""
         function: Callable[..., Any] = load_target(self.target)
         return function
+
+    def load(self, backend: str | None, problem: Any) -> None:
+        """Import what the solver uses on *problem*, with *backend* (None: its default),
+        so that no import takes time while it solves.
+        """
+        self.solve_function()
+        self.settings_class()
+        if self.backends:
+            from ioopt.solvers.backends.solve import load_backend
+
+            load_backend(backend or self.backends[0])
+        if self.libraries is not None:
+            self.libraries(problem)
 
     def settings_class(self) -> type[BaseModel] | None:
         """Import and return the class of the solver's settings; None if it has no

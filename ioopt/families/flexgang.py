@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ioopt.problems.schedules import FlexibleFrame, QuantumCycle
     from ioopt.protocols import CheckReport, Schedule, Simulation
     from ioopt.result import Result
+    from ioopt.solvers.model_files import Models
 
 _BACKENDS = ("HiGHS", "CBC", "SCIP")
 _RENAMED = {"exact": "flex-exact", "quantum-dp": "quantum-ip"}
@@ -136,16 +137,10 @@ class QuantumSelection(Kind):
 
         return {"default": plot_quantum_selection}
 
-    def export_model(
-        self,
-        problem: QuantumSelectionProblem,
-        output: str,
-        form: str,
-        settings: Mapping[str, str],
-    ) -> None:
-        from ioopt.solvers.model_files import export_model
+    def models(self) -> Models:
+        from ioopt.solvers.flexgang.exported import QUANTUM_MODELS
 
-        export_model(problem, output, form, settings)
+        return QUANTUM_MODELS
 
 
 class FlexibleGang(Kind):
@@ -240,16 +235,10 @@ class FlexibleGang(Kind):
 
         return {"default": plot_flexible_gang}
 
-    def export_model(
-        self,
-        problem: FlexibleGangProblem,
-        output: str,
-        form: str,
-        settings: Mapping[str, str],
-    ) -> None:
-        from ioopt.solvers.model_files import export_model
+    def models(self) -> Models:
+        from ioopt.solvers.flexgang.exported import PATTERN_MODELS
 
-        export_model(problem, output, form, settings)
+        return PATTERN_MODELS
 
 
 class QuantumModel(MeasuredKind):

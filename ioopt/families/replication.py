@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         SolveRequest,
     )
     from ioopt.result import Result
+    from ioopt.solvers.model_files import Models
 
 _RENAMED = {"lpt": "auto"}
 _REMOVED = dict.fromkeys(
@@ -117,6 +118,7 @@ class Replication(Kind):
     def load(self) -> None:
         import ioopt.checks.replication.check
         import ioopt.models.replication.bounds
+        import ioopt.sim.replication.noisy
         import ioopt.sim.replication.simulate  # noqa: F401
 
     def check(
@@ -237,16 +239,10 @@ class Replication(Kind):
         # A replay takes a time in proportion to the tasks.
         return "link-aware", {"evaluations": max(20, min(1000, 200_000 // tasks))}
 
-    def export_model(
-        self,
-        problem: ReplicationProblem,
-        output: str,
-        form: str,
-        settings: Mapping[str, str],
-    ) -> None:
-        from ioopt.solvers.model_files import export_model
+    def models(self) -> Models:
+        from ioopt.solvers.replication.exported import MODELS
 
-        export_model(problem, output, form, settings)
+        return MODELS
 
 
 KINDS = (Replication(),)
@@ -469,6 +465,12 @@ def _link_aware_settings() -> type[BaseModel]:
     return Settings
 
 
+def _search_libraries(problem: ReplicationProblem) -> None:
+    from ioopt.solvers.replication.exact.exact_workflow import load_libraries
+
+    load_libraries(problem)
+
+
 def _solver(
     name: str,
     target: Loader[Solve],
@@ -489,6 +491,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
         settings=_auto_settings,
+        libraries=_search_libraries,
         settings_are_new=True,
     ),
     _solver(
@@ -603,6 +606,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours",
         abilities={EXACT, BOUND, ANYTIME, WARM_START},
         settings=_exact_workflow_settings,
+        libraries=_search_libraries,
     ),
     _solver(
         "two-stage",
@@ -629,5 +633,6 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "ours",
         abilities={BOUND, ANYTIME, WARM_START, THREADS},
         settings=_link_aware_settings,
+        libraries=_search_libraries,
     ),
 )

@@ -289,8 +289,8 @@ def _boxes(shown: Sequence[Interval], place: Rows, unit: Unit) -> Iterator[Box]:
 def plot_replication(
     result: Result, axes: Axes | None = None, until: float = 0.0
 ) -> Axes:
-    """Draw the Gantt chart of a replication result, with one row for each node; return
-    the axes.
+    """Draw the Gantt chart of a replication result, with one row for each node of the
+    plan, also for those without tasks; return the axes.
 
     If the result has the live bytes of disks, they are drawn below. The time axis
     extends to *until* seconds at least.
@@ -299,11 +299,15 @@ def plot_replication(
         raise UsageError(
             "the result holds no schedule to draw; run `ioopt simulate` on its plan"
         )
+    told = []
     makespan = result.metrics.get("makespan_seconds")
-    more = ""
+    if result.objective is not None and result.objective_name == "additive_seconds":
+        told.append(f"additive {quantity('additive_seconds', result.objective)}")
     if makespan is not None:
-        more = f"makespan {quantity('makespan_seconds', makespan)}"
-    timeline = replication_timeline(result.schedule)
+        told.append(f"makespan {quantity('makespan_seconds', makespan)}")
+    more = ", ".join(told)
+    nodes = (result.plan or {}).get("order", ())
+    timeline = replication_timeline(result.schedule, nodes)
     if "cached_bytes" in result.metrics:
         timeline = of_whole_tasks(timeline)
     disks = result.schedule.get("disks")

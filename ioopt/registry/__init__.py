@@ -35,6 +35,7 @@ from ioopt.families import Metric as Metric
 from ioopt.families import SolverSpec as SolverSpec
 from ioopt.families import load_target as load_target
 from ioopt.options import (
+    backend_among,
     nearest,
     parse_settings,
     refuse_left_backend,
@@ -363,14 +364,21 @@ def _nearest_solver(wanted: str, names: Sequence[str]) -> str:
     )
 
 
-def require_backend(spec: SolverSpec, backend: str | None) -> None:
-    """Raise UsageError for a backend that the solver does not have."""
-    refuse_left_backend(backend)
-    if backend is not None and backend not in spec.backends:
+def backend_of(spec: SolverSpec, name: str | None) -> str | None:
+    """Return the solver's backend called *name*, in upper or lower case; None for None.
+
+    Raise UsageError for a backend that the solver does not have.
+    """
+    refuse_left_backend(name)
+    if name is None:
+        return None
+    backend = backend_among(spec.backends, name)
+    if backend is None:
         known = ", ".join(spec.backends) or "none, it needs no backend"
         raise UsageError(
-            f"solver {spec.name!r} has no backend {backend!r}; its backends: {known}"
+            f"solver {spec.name!r} has no backend {name!r}; its backends: {known}"
         )
+    return backend
 
 
 def settings_for(spec: SolverSpec, given: Mapping[str, object]) -> Any:

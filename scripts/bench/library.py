@@ -26,10 +26,10 @@ import ioopt
 from bench.frame import ROOT
 from ioopt import registry
 from ioopt.errors import IooptError, UsageError
+from ioopt.exchange import export_model
 from ioopt.families import ANYTIME, REFERENCE
 from ioopt.library import Entry, entries
 from ioopt.result import relative_gap
-from ioopt.solvers.model_files import export_model
 from ioopt.tables import render
 from ioopt.verdict import own_bound, past_bound
 

@@ -108,6 +108,17 @@ def main(job: str, answer: str) -> None:
     os.replace(f"{answer}.part", answer)
 
 
+def load_mathopt() -> None:
+    """Import MathOpt; raise BackendMissingError if OR-Tools is not installed."""
+    try:
+        import ortools.math_opt.python.mathopt  # noqa: F401
+    except ImportError as error:
+        raise BackendMissingError(
+            f"backends HiGHS and SCIP need the package ortools ({error}); "
+            "pip install 'ortools>=9.12,<9.16'"
+        ) from None
+
+
 def run(
     program: Program, solver: str, limits: BackendLimits, start: Mapping[int, float]
 ) -> BackendAnswer:
@@ -115,14 +126,10 @@ def run(
     limit.
     """
     begun = time.monotonic()
-    try:
-        import ortools
-        from ortools.math_opt.python import mathopt
-    except ImportError as error:
-        raise BackendMissingError(
-            f"backends HiGHS and SCIP need the package ortools ({error}); "
-            "pip install 'ortools>=9.12,<9.16'"
-        ) from None
+    load_mathopt()
+    import ortools
+    from ortools.math_opt.python import mathopt
+
     model, columns = to_mathopt(program)
     given = mathopt.ModelSolveParameters()
     if start:

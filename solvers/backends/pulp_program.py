@@ -54,8 +54,11 @@ def to_pulp(program: Program) -> tuple[LpProblem, list[LpVariable]]:
 def _sides(row: Row) -> list[tuple[str, int, Number]]:
     """Return the one or two PuLP constraints of a row: (name, sense, right-hand side).
 
-    The list is empty for a row without limits.
+    The list is empty for a row without limits, and for one without variables that 0
+    satisfies, because PuLP would add a variable to it.
     """
+    if not row.columns and (row.least or 0) <= 0 <= (row.most or 0):
+        return []
     if row.most is None:
         if row.least is None:
             return []

@@ -30,6 +30,25 @@ def available() -> tuple[str, ...]:
     return tuple(name for name in BACKENDS if here[name])
 
 
+def load_backend(name: str) -> None:
+    """Import the packages of a backend, CP-SAT or one of :data:`BACKENDS`.
+
+    Raise BackendMissingError if they are not installed.
+    """
+    if name == "CP-SAT":
+        from ioopt.solvers.backends.cpsat_program import load_cp_model
+
+        load_cp_model()
+    elif name == "CBC":
+        from ioopt.solvers.backends.pulp_program import cbc_path
+
+        cbc_path()
+    else:
+        from ioopt.solvers.backends.mathopt_program import load_mathopt
+
+        load_mathopt()
+
+
 def solve_program(
     program: Program,
     backend: str | None,

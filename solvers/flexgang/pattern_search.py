@@ -5,13 +5,14 @@ The promise of a pattern is its upper bound minus the objective of the best plan
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import PatternData, model_objective
 from ioopt.models.flexgang.relaxation import universal_bound
+from ioopt.models.program import Number
 from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import (
     FlexibleGangPlan,
@@ -20,7 +21,7 @@ from ioopt.problems.flexgang.flexible_gang import (
 )
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status, StopReason, relative_gap
-from ioopt.solvers.backends.answer import BackendAnswer, BackendLimits
+from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 
@@ -182,7 +183,7 @@ class PatternSearch:
         if answer.bound is not None:
             state.bound = min(state.bound, answer.bound)
         if answer.found:
-            plan = plan_of_answer(state.model, answer)
+            plan = plan_of_values(state.model, answer.values)
             if plan is not None:
                 state.offer(plan)
             if state.plan is not None and state.value >= self.best:
@@ -209,13 +210,13 @@ class PatternSearch:
         return state.bound <= self.best
 
 
-def plan_of_answer(
-    model: AssignmentModel, answer: BackendAnswer
+def plan_of_values(
+    model: AssignmentModel, values: Mapping[int, Number]
 ) -> FlexibleGangPlan | None:
     """Return the plan of a solution, with the best loose CPU for its placement.
 
     Return None if the plan misses a floor by more than the tolerance of backends.
     """
-    placement = model.placement(answer.values)
+    placement = model.placement(values)
     exact = plan_with_best_tau(model.data, placement)
     return exact or plan_with_best_tau(model.data, placement, FLOOR_SLACK)

@@ -44,9 +44,9 @@ def test_defaults_fit_the_instance_and_no_line_is_wider_than_the_terminal(run):
 @pytest.mark.parametrize(
     ("backend", "told"),
     [
-        ("glpk", "has a backend 'glpk'; known: CP-SAT, HiGHS"),
+        ("gurobi", "has a backend 'gurobi'; known: CP-SAT, HiGHS"),
         ("HiGHSS", "has a backend 'HiGHSS'; known: CP-SAT, HiGHS"),
-        ("GLPK", "GLPK is no longer a backend; take CP-SAT"),
+        ("glpk", "GLPK is no longer a backend; take CP-SAT"),
     ],
 )
 def test_a_backend_that_no_solver_has_is_refused(run, backend, told):

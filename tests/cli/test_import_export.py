@@ -364,6 +364,14 @@ def test_models_are_written_and_solve_to_the_same_optimum(run, tmp_path):
     models = {"model.lp": 0.579, "model-max.mps": 0.579, "model.mps": 0.8306444}
     for path, wanted in models.items():
         assert highs(path, "model.sol") == pytest.approx(wanted, abs=1e-6)
+    for path, name in (("model.lp", "flexgang-tiny"), ("model.mps", "quantum-plain")):
+        highs(path, "model.sol")
+        words = ("import", "sol", "model.sol", "--instance", name, "--model", path)
+        assert run(*words, "-o", "result.json")[0] == 0
+        result = json.loads((tmp_path / "result.json").read_text())
+        assert result["status"] == "optimal" and result["violations"] == []
+        assert result["objective"] == pytest.approx(models[path], abs=1e-6)
+        assert run("check", name, "result.json")[0] == 0
     code, _, err = run(*lp, "k=3")
     assert code == 2 and "0,1 1,1 2,1 2,2 3,1 4,1" in err
     assert run("export", "lp", "flexgang-tiny", "-o", "model.mps")[0] == 2

@@ -95,7 +95,7 @@ LAYERS = (
         "comparing",
         "pictures",
     },
-    {"explaining", "building", "library"},
+    {"explaining", "building", "library", "exchange"},
     {"embed", "campaign", "advice", "budget", "validation"},
     {"cli", "__main__", "ioopt"},
 )

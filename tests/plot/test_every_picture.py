@@ -228,6 +228,13 @@ def test_transfers_of_a_node_that_overlap_get_lanes_of_their_own():
     assert len(lows) == 8 and max(lows) < 0.38
 
 
+def test_a_node_without_tasks_has_a_row_and_the_title_names_the_objective():
+    """The replay of this plan makes its own transfers, and none to n2."""
+    axes = plot_replication(ioopt.solve("cycle3", "ip"))
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["n0", "n1", "n2"]
+    assert "ip, additive 5.184 s, makespan 9.684 s" in axes.get_title()
+
+
 def test_the_legend_of_shared_storage_names_whole_tasks():
     batch = ioopt.Batch(remote=10, replica=10, products="shared")
     batch.add_node()

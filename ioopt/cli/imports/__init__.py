@@ -1,5 +1,5 @@
-"""``ioopt import``: make instances from traces, logs and workflows of other
-programs.
+"""``ioopt import``: make instances from traces, logs and workflows of other programs,
+and results from solutions of exported models.
 """
 
 import click
@@ -39,6 +39,10 @@ COMMANDS = {
         "WfFormat or Nextflow traces on one machine with a work directory.",
     ),
     "batsim": ("ioopt.cli.imports.logs:import_batsim", "Batsim workloads."),
+    "sol": (
+        "ioopt.cli.imports.solutions:import_sol",
+        "Solutions of exported models: CBC, HiGHS, Gurobi, SCIP, GLPK.",
+    ),
 }
 
 _OUTSIDE = {
@@ -49,4 +53,4 @@ _OUTSIDE = {
 
 @click.group(cls=IooptGroup, lazy=_OUTSIDE | COMMANDS)
 def group() -> None:
-    """Make an instance from traces, logs or workflows."""
+    """Make an instance from traces, logs or workflows, or a result from a solution."""

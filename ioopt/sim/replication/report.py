@@ -22,7 +22,11 @@ from ioopt.models.replication.workflow_bound import (
     transfer_bound_seconds,
 )
 from ioopt.problems.base import Json
-from ioopt.problems.replication import LinkModel, ReplicationProblem
+from ioopt.problems.replication import (
+    LinkModel,
+    ReplicationPlan,
+    ReplicationProblem,
+)
 from ioopt.protocols import Simulation
 from ioopt.sim.replication.world import Run, World
 from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
@@ -89,6 +93,28 @@ def report(
         metrics["cores_busy"] = cores_busy(problem, schedule["tasks"], makespan)
         tell(problem, schedule)
     return Simulation(schedule, metrics, timeline_of(problem, schedule))
+
+
+def other_moves(plan: ReplicationPlan, schedule: Json) -> tuple[str, ...]:
+    """Return a note if the replay of a plan of the static model made other transfers
+    than the plan states; else nothing.
+
+    The additive time of such a plan and its makespan are those of other transfers.
+    """
+    stated = plan.moves == "static" and plan.rounds is None and not plan.carry_out
+    if not stated or plan.barriers:
+        return ()
+    own: set[tuple[str, str | None, str]] = set(plan.copies)
+    own.update((file, None, node) for file, node in plan.remote)
+    made: set[tuple[str, str | None, str]] = set()
+    for row in schedule["transfers"]:
+        made.add((row["file"], row["source"], row["destination"]))
+    if own == made:
+        return ()
+    return (
+        "additive is of the plan's transfers, makespan of the replay's, which differ; "
+        "`ioopt simulate --set moves=plan` replays those of the plan",
+    )
 
 
 def cores_busy(

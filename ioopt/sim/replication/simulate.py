@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ from ioopt.sim.replication.build import (
     replay_seconds,
     require_actual,
 )
-from ioopt.sim.replication.report import Listed, Replay, report
+from ioopt.sim.replication.report import Listed, Replay, other_moves, report
 from ioopt.sim.replication.world import World
 
 Carried = tuple[int, int, int]
@@ -385,7 +385,8 @@ def simulate(
     OutOfTime if the report and its check would end too long after *deadline*.
     """
     replay = replayed(problem, plan, link, engine, deadline, actual)
-    return report(problem, link, replay, actual)
+    found = report(problem, link, replay, actual)
+    return replace(found, notes=other_moves(plan, found.schedule))
 
 
 def replayed(

@@ -43,6 +43,7 @@ from ioopt.sim.replication.world import (
     Read,
     Run,
 )
+from ioopt.solvers.backends.cpsat_program import load_cp_model
 from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
 from ioopt.solvers.replication.exact import queue_kernel as kernel
 from ioopt.solvers.replication.exact.queue_bound import (
@@ -57,7 +58,7 @@ from ioopt.solvers.replication.plans import (
     build_plan,
     fitting,
 )
-from ioopt.solvers.replication.search import link_aware
+from ioopt.solvers.replication.search import link_aware, spectral
 
 POLICIES: tuple[EvictionPolicy, ...] = ("farthest-next-use", "popularity", "lru")
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -145,6 +146,17 @@ def solve(
         run.search()
         run.hold()
     return run.outcome()
+
+
+def load_libraries(problem: ReplicationProblem) -> None:
+    """Import the libraries that a search for queues of *problem* uses: CP-SAT for its
+    bound, and those of the spectral order for its starts.
+    """
+    tasks = len(problem.tasks)
+    if tasks <= LIMITS.most_tasks:
+        load_cp_model()
+    if tasks > TINY_TASKS:
+        spectral.load_libraries()
 
 
 def least_makespan(problem: ReplicationProblem, request: SolveRequest) -> Answer:

@@ -26,6 +26,11 @@ For small graphs this is quicker than to compute two of them.
 """
 
 
+def load_libraries() -> None:
+    """Import the libraries that :func:`task_order` uses."""
+    import scipy.sparse.linalg  # noqa: F401
+
+
 def task_order(problem: ReplicationProblem) -> list[int]:
     """Return all tasks in one list, such that tasks that share bytes are neighbours.
 

@@ -30,7 +30,8 @@ def two_steps():
 def test_a_batch_is_the_instance_written_out():
     built = two_steps().build()
     assert built == ioopt.load(built.model_dump(mode="json"))
-    assert repr(two_steps()) == "Batch(1 node, 2 files, 5 tasks)"
+    said = "Batch(1 node, 2 files, 5 tasks; remote 10 MB/s, replica 100 MB/s)"
+    assert repr(two_steps()) == said
     assert [task.id for task in built.tasks] == ["wash", "t1", "t2", "t3", "t4"]
     assert built.nodes[0].disk_bytes == 1_000_000_000 and built.is_workflow
     # 12 s of link, 30 s of washing, then four tasks at once on four cores for 8 s.
@@ -77,6 +78,38 @@ def test_what_is_wrong_is_named():
             "nodes[1] (n1).cores: must be 1 or more, not 0",
         ),
         (lambda b: b.add_nodes(0), "add_nodes: count must be 1 or more, not 0"),
+        (
+            lambda b: ioopt.Batch(remote="10MB", replica="1MB/s"),
+            "remote: rate '10MB' is a size, not a rate; write 10MB/s",
+        ),
+        (
+            lambda b: ioopt.Batch(remote="1MB/s", replica="10"),
+            "replica: '10' has no unit; write '10MB/s', or another unit",
+        ),
+        (
+            lambda b: ioopt.Batch(remote=True, replica=1),
+            "remote: wanted text such as '8MB/s', not True",
+        ),
+        (
+            lambda b: b.add_node(disk="500"),
+            "disk: '500' has no unit; write '500MB', or another unit",
+        ),
+        (
+            lambda b: b.add_node(disk_rate="5GB"),
+            "disk_rate: rate '5GB' is a size, not a rate; write 5GB/s",
+        ),
+        (
+            lambda b: b.add_file("10MB/s"),
+            "size: size '10MB/s' is not a number with a unit",
+        ),
+        (
+            lambda b: b.add_task("90"),
+            "compute: '90' has no unit; write '90s', or another unit",
+        ),
+        (
+            lambda b: b.add_task(1, release=None, overhead=[1]),
+            "overhead: wanted text such as '8s', not [1]",
+        ),
         (
             lambda b: ioopt.Batch(remote=0, replica=1),
             "network.remote_bytes_per_second: must be 1e-12 or more, not 0",

@@ -33,12 +33,12 @@ def test_sizes(text, size):
         ("12.5MB/s", 12.5e6),
         ("8Gbps", 1e9),
         (3, 3.0),
-        ("1GB", 1e9),
+        ("1GB/s", 1e9),
         # b is bits, B is bytes, whatever stands around it.
         ("100Mb/s", 12.5e6),
         ("100 mb/s", 12.5e6),
         ("100Mbit/s", 12.5e6),
-        ("1Gb", 1.25e8),
+        ("1Gbit/s", 1.25e8),
         ("800b/s", 100.0),
         ("8Kib/s", 1024.0),
         ("100MBps", 1e8),
@@ -60,6 +60,10 @@ def test_rates(text, rate):
         *(
             (parse_rate, text, "is not a number with a unit; known units: B, kB")
             for text in ("5ps", "3Mb/h", "1Mbb", "MB/s", "1e9999999999B/s", "5M")
+        ),
+        *(
+            (parse_rate, text, f"is a size, not a rate; write {text}/s")
+            for text in ("10MB", "1Gb", "800 bits", "1Gbit")
         ),
         *(
             (parse_bytes, text, f"is in bits .*; write {meant} for bytes")

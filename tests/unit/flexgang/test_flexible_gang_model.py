@@ -26,7 +26,7 @@ from ioopt.registry import KINDS
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
-from ioopt.solvers.flexgang.pattern_search import PatternSearch, plan_of_answer
+from ioopt.solvers.flexgang.pattern_search import PatternSearch, plan_of_values
 from ioopt.solving import plan_of
 
 KIND = KINDS["flexible-gang"]
@@ -99,7 +99,7 @@ def test_every_pattern_equals_exhaustive_search(problem: FlexibleGangProblem) ->
             continue
         solved += 1
         assert answer.objective == pytest.approx(wanted, abs=1e-7)
-        plan = plan_of_answer(model, answer)
+        plan = plan_of_values(model, answer.values)
         assert model_objective(model.data, plan) == pytest.approx(wanted, abs=1e-7)
         assert check(problem, plan).violations == ()
     assert solved >= 2

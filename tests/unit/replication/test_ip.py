@@ -13,8 +13,9 @@ from conftest import both_makers, first, shared_files, shared_path
 from oracle.replication_exhaustive import optimum
 from replication_samples import document, made, tiny
 
+import ioopt
 from ioopt.checking import check
-from ioopt.errors import NotApplicableError, UnsolvableInstanceError
+from ioopt.errors import NotApplicableError, UnsolvableInstanceError, UsageError
 from ioopt.generate.replication.generate import generate
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.static import loads, reduce
@@ -411,3 +412,31 @@ def test_a_proof_does_not_depend_on_digits(digits: float, solver: str) -> None:
         assert _proven_of_one_round(result) > 0
     else:
         assert _proven(result) == pytest.approx(least, rel=1e-9)
+
+
+def test_a_backend_is_found_in_upper_or_lower_case() -> None:
+    for given, name in (("highs", "HiGHS"), ("cp-sat", "CP-SAT"), ("CBC", "CBC")):
+        result = ioopt.solve("cycle3", "ip", backend=given)
+        assert result.options["backend"] == name and ioopt.check("cycle3", result) == []
+    asked = {"backend": "HIGHS", "measure": "additive_seconds"}
+    table = ioopt.compare("cycle3", ["ip", "minmin"], **asked)
+    assert list(table["status"]) == ["optimal", "feasible"]
+    for call in (ioopt.solve, ioopt.compare):
+        with pytest.raises(UsageError, match="GLPK is no longer"):
+            call("cycle3", "ip", backend="glpk")
+    with pytest.raises(UsageError, match="no backend 'scip'; its backends: CP-SAT"):
+        ioopt.solve("cycle3", "ip", backend="scip")
+
+
+def test_a_note_tells_when_the_replay_makes_other_transfers() -> None:
+    """On cycle3 the root of the plan runs no task, so that no rule of the replay
+    fetches the file there.
+    """
+    said = "additive is of the plan's transfers, makespan of the replay's"
+    advised = ioopt.solve("cycle3", "ip")
+    assert [note.partition(", which")[0] for note in advised.notes] == [said]
+    assert advised.metrics["makespan_seconds"] == pytest.approx(9.684)
+    carried = ioopt.solve("cycle3", "ip", settings={"moves": "plan"})
+    assert carried.notes == ()
+    assert carried.metrics["makespan_seconds"] == pytest.approx(9.748)
+    assert advised.objective == carried.objective == pytest.approx(5.184)

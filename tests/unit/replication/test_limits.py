@@ -2,14 +2,17 @@
 replay, what is left out.
 """
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
-from conftest import ticking
+from conftest import ROOT, ticking
 from replication_samples import made
 
 import ioopt
 from ioopt.errors import OutOfTime
+from ioopt.families import SolverSpec
 from ioopt.generate.replication.generate import generate
 from ioopt.options import Deadline, SolveOptions
 from ioopt.protocols import SolveRequest
@@ -157,3 +160,52 @@ def test_size_decides_whether_there_is_time_to_search(monkeypatch: Any) -> None:
     assert not link_aware._too_large(SMALL, request)
     monkeypatch.setattr(link_aware, "replay_seconds", lambda *given: 5.0)
     assert link_aware._too_large(SMALL, request)
+
+
+def test_imports_do_not_count_against_a_call_from_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The clock gains 100 s while libraries are loaded, as in the first call."""
+    clock = [0.0]
+    monkeypatch.setattr("ioopt.options.now", lambda: clock[0])
+
+    def load(spec: SolverSpec, backend: str | None, problem: object) -> None:
+        clock[0] += 100.0
+
+    monkeypatch.setattr(SolverSpec, "load", load)
+    result = ioopt.solve(SMALL, "minmin", time_limit=1)
+    assert result.stop is StopReason.FINISHED and result.solve_seconds == 0.0
+    assert clock == [100.0]
+    # A command sets its own deadline before it imports anything, and all counts.
+    ioopt.solve(SMALL, "minmin", deadline=Deadline(1))
+    assert clock == [100.0]
+
+
+LATER = """
+import sys, ioopt
+from ioopt.families import SolverSpec
+from ioopt.generate.replication.generate import generate
+whole = SolverSpec.load
+def load(spec, backend, problem):
+    whole(spec, backend, problem)
+    known.append(set(sys.modules))
+SolverSpec.load, known = load, []
+problem = generate("chains", {"chains": 4}, 0) if "flow" in sys.argv else "cycle3"
+ioopt.solve(problem, sys.argv[1], time_limit=1)
+late = {name.partition(".")[0] for name in sys.modules.keys() - known[0]}
+print(*sorted(late & {"networkx", "pulp", "pandas"}))
+print(*[m for m in ("scipy.sparse.linalg", "ortools.sat.python.cp_model")
+        if m in sys.modules and m not in known[0]])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", ["auto", "auto flow", "ip", "link-aware flow"])
+def test_no_library_is_imported_while_a_solver_runs(words: str) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", LATER, *words.split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert (run.returncode, run.stdout.split()) == (0, []), run.stderr

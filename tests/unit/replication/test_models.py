@@ -13,6 +13,7 @@ from replication_samples import made, tiny
 import ioopt
 from ioopt.checks.replication.check import check
 from ioopt.errors import UsageError
+from ioopt.exchange import export_model
 from ioopt.models.replication import bounds
 from ioopt.models.replication.aggregated import AggregatedModel, attach
 from ioopt.models.replication.printed import PrintedModel
@@ -30,7 +31,6 @@ from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
-from ioopt.solvers.model_files import export_model
 
 LIMITS = BackendLimits(seconds=30)
 

@@ -10,9 +10,9 @@ from replication_samples import document
 import ioopt
 from ioopt.embed.replication import ReplicationPlanner
 from ioopt.errors import InstanceError, NotApplicableError, UnsolvableInstanceError
+from ioopt.exchange import export_model
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.registry import solvers_for
-from ioopt.solvers.model_files import export_model
 
 NETWORK = {"remote_bytes_per_second": 10, "replica_bytes_per_second": 40}
 

@@ -1,0 +1,271 @@
+"""Exchange integer programs with other solvers: write the program of an instance, and
+turn a solution file into a checked result.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ioopt.errors import InstanceError, UsageError
+from ioopt.families import Kind, Metric
+from ioopt.formats.solution import Solution
+from ioopt.known_plans import known_plans
+from ioopt.models.program import Number, Program, Row
+from ioopt.problems.base import Problem
+from ioopt.registry import kind_of_problem
+from ioopt.result import Result, Status
+from ioopt.solvers.backends.answer import FEASIBILITY
+from ioopt.solvers.model_files import (
+    ExportedModel,
+    Header,
+    build,
+    digest,
+    numbered_names,
+    read_header,
+    spec_of,
+    write_model,
+)
+from ioopt.solving import result_of_plan
+from ioopt.units import show
+from ioopt.verdict import strongest
+
+PROGRAMS_GAP = 1e-3
+"""The relative gap within which a program may call a solution optimal. Most stop at a
+gap of 1e-4; the rest is for the digits that they print.
+"""
+
+
+def export_model(
+    problem: Problem,
+    output: str | os.PathLike[str],
+    form: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    model: str | None = None,
+) -> None:
+    """Write the program of *problem* that *model* names (None: the default of its kind)
+    to *output*, in the form of :func:`write_model`.
+    """
+    what = f"{form or 'model'} export"
+    exported, header = model_of(problem, model, settings or {}, what)
+    write_model(exported.program, header, output, form)
+
+
+def model_of(
+    problem: Problem,
+    model: str | None,
+    settings: Mapping[str, object],
+    what: str = "model",
+) -> tuple[ExportedModel, Header]:
+    """Return the model of *problem* that *model* names (None: the default of its kind)
+    and its header; messages call the request *what*.
+    """
+    kind = kind_of_problem(problem)
+    models = kind.models()
+    if not models:
+        raise UsageError(f"{problem.name} is {kind.kind}, which has no model to export")
+    return build(problem, spec_of(models, model), settings, what)
+
+
+def result_of_solution(
+    problem: Problem,
+    solution: Solution,
+    model: str | None,
+    settings: Mapping[str, object],
+) -> Result:
+    """Return the checked and replayed result of a *solution* of an exported model.
+
+    *model* is the name of the model, or the path of the exported file, which also
+    states the settings. Raise InstanceError for a solution that is not one of this
+    model, and UsageError for a model or settings that the kind does not have.
+    """
+    text = None
+    if model is not None and model.lower().endswith((".lp", ".mps")):
+        if settings:
+            raise UsageError(f"--set: {model} states its settings; leave --set out")
+        stated, text = read_header(model)
+        _require_same(problem, stated, model)
+        model, settings = stated.model, stated.settings
+    kind = kind_of_problem(problem)
+    exported, header = model_of(problem, model, settings, "import sol")
+    _require_found(solution)
+    about = header.describe()
+    if text is None:
+        about += "; if it was exported with other settings, add --model FILE.lp"
+    program = exported.program.in_seconds()
+    if solution.numbered:
+        solution = _with_names(solution, text, program)
+    values = values_of(program, solution, about)
+    outcome = exported.outcome(values)
+    outcome = replace(
+        outcome,
+        bound=_bound(problem, kind, exported),
+        objective_name=exported.objective,
+        notes=(_claim(solution), *outcome.notes),
+    )
+    result = result_of_plan(
+        problem, solution.program, outcome, {"settings": header.settings}
+    )
+    _require_objective(solution, kind.metric(exported.objective), result, about)
+    if result.status is Status.FEASIBLE and solution.says_optimal:
+        note = (
+            "no bound that is known without solving proves it optimal; an exact solver "
+            "that starts from this result (--warm-start) may"
+        )
+        result = result.model_copy(update={"notes": (*result.notes, note)})
+    return result
+
+
+def _bound(problem: Problem, kind: Kind, exported: ExportedModel) -> float | None:
+    """Return the best bound of the model's objective that is known without the file:
+    the quick bound of the kind, or that of a bundled instance. Return None if bounds of
+    plans do not hold for the model.
+    """
+    if exported.relaxed:
+        return None
+    known = known_plans(problem).get(exported.objective)
+    bounds = [known.bound if known else None]
+    if exported.objective == kind.objective.name:
+        bounds.append(kind.bound(problem))
+    return strongest(kind.metric(exported.objective).sense, bounds)
+
+
+def _claim(solution: Solution) -> str:
+    """Return the note on what the file says of its solution."""
+    words = f"{solution.path} ({solution.program}) says {solution.claim!r}"
+    if solution.objective is not None:
+        words += f" with objective {show(solution.objective)}"
+    return f"{words}; status and figures here are ioopt's own"
+
+
+def _require_same(problem: Problem, header: Header, path: str) -> None:
+    """Raise InstanceError if *path* is the exported file of another instance."""
+    if header.digest != digest(problem):
+        raise InstanceError(
+            f"{path}: was exported from another instance, {header.instance!r}, or from "
+            f"an earlier version of {problem.name!r}; export again and solve again"
+        )
+
+
+def _require_found(solution: Solution) -> None:
+    """Raise InstanceError if a file has no solution."""
+    if solution.found and solution.values:
+        return
+    raise InstanceError(
+        f"{solution.path}: holds no solution: {solution.program} says "
+        f"{solution.claim!r}, which ioopt cannot check"
+    )
+
+
+def _with_names(solution: Solution, text: str | None, program: Program) -> Solution:
+    """Return a numbered *solution* with names, which are taken from the *text* of the
+    exported file.
+    """
+    if text is None:
+        raise InstanceError(
+            f"{solution.path}: has numbers in place of names (glpsol -w); add --model "
+            "FILE.lp, the file that was solved, or let glpsol -o write the solution"
+        )
+    names = numbered_names(text, program)
+    if solution.columns not in (None, len(names)):
+        raise InstanceError(
+            f"{solution.path}: has {solution.columns} columns, the exported file "
+            f"{len(names)}"
+        )
+    by_number = {str(k): name for k, name in enumerate(names, 1)}
+    values = {}
+    for number, value in solution.values.items():
+        if number not in by_number:
+            raise InstanceError(f"{solution.path}: there is no column {number}")
+        values[by_number[number]] = value
+    return replace(solution, values=values)
+
+
+def values_of(program: Program, solution: Solution, about: str) -> dict[int, Number]:
+    """Return the values of all variables of *program*, which must be in seconds.
+
+    Whole numbers are rounded. Raise InstanceError for a name that is unknown or
+    missing, a fraction of a whole variable, and a limit or a row that is violated;
+    *about* names the model in messages.
+    """
+    known = {variable.name for variable in program.variables}
+    for name in solution.values:
+        if name not in known:
+            raise InstanceError(
+                f"{solution.path}: {name} is not a variable of the {about}"
+            )
+    written = set(program.objective)
+    for row in program.rows:
+        written.update(row.columns)
+    values: dict[int, Number] = {}
+    for at, variable in enumerate(program.variables):
+        value = solution.values.get(variable.name)
+        if value is None and at in written and solution.complete:
+            raise InstanceError(
+                f"{solution.path}: has no value of {variable.name}, a variable of the "
+                f"{about}"
+            )
+        if value is None:
+            # A variable in no row is in no exported file.
+            value = 0.0 if at in written else variable.least
+        values[at] = value
+        if variable.nature == "whole":
+            values[at] = round(value)
+            if abs(value - values[at]) > FEASIBILITY:
+                raise InstanceError(
+                    f"{solution.path}: {variable.name} is {show(value)}, not a whole "
+                    "number"
+                )
+    _require_limits(program, values, solution, about)
+    return values
+
+
+def _require_limits(
+    program: Program, values: Mapping[int, Number], solution: Solution, about: str
+) -> None:
+    """Raise InstanceError for the first limit or row that *values* violate.
+
+    The tolerance is relative to the largest term, because files show six to sixteen
+    digits of a value.
+    """
+    for at, (name, least, most, _) in enumerate(program.variables):
+        row = Row(name, (at,), (1,), least, most)
+        _require_row(row, values, solution, about)
+    for row in program.rows:
+        _require_row(row, values, solution, about)
+
+
+def _require_row(
+    row: Row, values: Mapping[int, Number], solution: Solution, about: str
+) -> None:
+    """Raise InstanceError if *values* violate the row."""
+    terms = [factor * values[at] for at, factor in row.terms]
+    total = sum(terms)
+    limits = [limit for limit in (row.least, row.most) if limit is not None]
+    slack = FEASIBILITY * max(1, *map(abs, [*terms, *limits]))
+    wanted = ""
+    if row.least is not None and total < row.least - slack:
+        wanted = f"at least {show(row.least)}"
+    if row.most is not None and total > row.most + slack:
+        wanted = f"at most {show(row.most)}"
+    if wanted:
+        raise InstanceError(
+            f"{solution.path}: {row.name} is {show(total)} and must be {wanted} in the "
+            f"{about}"
+        )
+
+
+def _require_objective(
+    solution: Solution, metric: Metric, result: Result, about: str
+) -> None:
+    """Raise InstanceError if the file calls an objective optimal that is worse than
+    that of its own plan: it then belongs to another instance or model.
+    """
+    stated, value = solution.objective, result.objective
+    if stated is None or value is None or not solution.says_optimal:
+        return
+    worse = value - stated if metric.sense == "max" else stated - value
+    if worse > PROGRAMS_GAP * abs(value):
+        raise InstanceError(
+            f"{solution.path}: calls the objective {show(stated)} optimal, but its "
+            f"plan reaches {show(value)}, so it is not of the {about}"
+        )

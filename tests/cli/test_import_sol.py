@@ -1,0 +1,188 @@
+"""Solutions of exported models, read back.
+
+The samples were written for the model of ``ioopt export lp cycle3`` by CBC 2.10.8
+(docs/samples) and 2.10.3 (cbc-all), HiGHS 1.12.0, Gurobi 13.0.3, SCIP 10.0 and GLPK
+5.0. The infeasible ones are of the same model with Batch_Exec_Time <= 1.
+"""
+
+import json
+
+import pytest
+from conftest import ROOT
+
+import ioopt
+
+SAMPLES = ROOT / "tests/data/solutions"
+CBC = "../../../docs/samples/cycle3.sol"
+READ = {
+    CBC: "CBC",
+    "cbc-all.sol": "CBC",
+    "highs-raw.sol": "HiGHS",
+    "highs-pretty.sol": "HiGHS",
+    "highs-sparse.sol": "HiGHS",
+    "gurobi.sol": "Gurobi",
+    "scip.sol": "SCIP",
+    "glpk-o.sol": "GLPK",
+}
+CYCLE3 = ("--instance", "cycle3", "-o", "result.json")
+
+
+def sample(name):
+    return (SAMPLES / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_solution_is_the_optimum_of_the_read_me(run, tmp_path, name):
+    """5.12 s to fetch the file, .064 s to send it once; the replay makes these
+    transfers and no others.
+    """
+    code, out, err = run("import", "sol", SAMPLES / name, *CYCLE3)
+    assert code == 0 and "additive           5.184 s" in out
+    assert f"{name} ({READ[name]}) says" in err
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert (result["status"], result["solver"]) == ("optimal", READ[name])
+    assert result["objective"] == pytest.approx(5.184)
+    assert result["metrics"]["makespan_seconds"] == pytest.approx(9.748)
+    assert result["options"] == {"settings": {"cycles": "acyclic", "replication": True}}
+    plan, schedule = result["plan"], result["schedule"]
+    moved = {(t["file"], t["source"], t["destination"]) for t in schedule["transfers"]}
+    assert moved == {
+        *((file, None, node) for file, node in plan["remote"]),
+        *((file, source, node) for file, source, node in plan["copies"]),
+    }
+    assert len(plan["order"]) == 3 and len(plan["copies"]) == 2
+    assert run("check", "cycle3", "result.json")[0] == 0
+
+
+def test_glpk_writes_numbers_whose_names_are_in_the_model(run, tmp_path):
+    assert run("export", "lp", "cycle3", "-o", "cycle3.lp")[0] == 0
+    written = SAMPLES / "glpk-w.sol"
+    code, _, err = run("import", "sol", written, *CYCLE3)
+    assert code == 2 and "has numbers in place of names" in err
+    assert run("import", "sol", written, *CYCLE3, "--model", "cycle3.lp")[0] == 0
+    by_number = json.loads((tmp_path / "result.json").read_text())["plan"]
+    # glpsol wrote both files in one run.
+    assert run("import", "sol", SAMPLES / "glpk-o.sol", *CYCLE3)[0] == 0
+    assert json.loads((tmp_path / "result.json").read_text())["plan"] == by_number
+    run("export", "lp", "cycle3", "-o", "printed.lp", "--set", "cycles=printed")
+    code, _, err = run("import", "sol", written, *CYCLE3, "--model", "printed.lp")
+    assert code == 2 and "has 34 columns, the exported file 31" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 0.5", "T_t0_n0 is 0.5, not a whole"),
+        ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 0", "eq4_t0 is 0 and must be at least 1"),
+        ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 2", "T_t0_n0 is 2 and must be at most 1"),
+        ("gurobi.sol", "T_t0_n0 1\n", "", "has no value of T_t0_n0"),
+        ("gurobi.sol", "T_t0_n0 1", "T_t9_n0 1", "T_t9_n0 is not a variable of"),
+        ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 1\nT_t0_n0 1", "T_t0_n0 has two values"),
+        ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 one", "'one' is not a finite number"),
+        ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 nan", "'nan' is not a finite number"),
+        ("highs-raw.sol", "5.184", "7.3", "calls the objective 7.3 optimal, but its"),
+        ("highs-raw.sol", "Time 5.184", "Time 5.1", "must be at most 0"),
+        ("scip.sol", "T_t0_n0", "T_t0_n2", "eq13_n2 is 1.5 and must be at most 0"),
+        (CBC, "Optimal - ", "Stopped on time (no integer solution) - ", "no sol"),
+        ("glpk-o.sol", "INTEGER OPTIMAL", "INTEGER UNDEFINED", "holds no solution"),
+        ("gurobi.sol", "# Sol", "! Sol", "'! Solution for model OBJ': not a solution"),
+        ("cbc-infeasible.sol", "", "", "holds no solution: CBC says 'Infeasible'"),
+        ("highs-infeasible.sol", "", "", "holds no solution: HiGHS says 'Infeasible'"),
+        ("glpk-infeasible.sol", "", "", "holds no solution: GLPK says 'INTEGER EMPTY'"),
+    ],
+)
+def test_what_is_wrong_with_a_solution_is_named(run, tmp_path, name, old, new, said):
+    text = sample(name)
+    assert old in text
+    (tmp_path / "bad.sol").write_text(text.replace(old, new))
+    code, out, err = run("import", "sol", "bad.sol", *CYCLE3)
+    assert code == 2 and out == ""
+    assert err.startswith("ioopt: bad.sol: ") and said in err
+    assert err.count("\n") == 1 and not (tmp_path / "result.json").exists()
+
+
+def test_a_solution_of_other_settings_is_read_with_its_model(run, tmp_path):
+    """As printed, two nodes feed each other and none pays: no bound of plans holds for
+    such a solution.
+    """
+    text = sample("gurobi.sol")
+    without = "\n".join(row for row in text.splitlines() if not row.startswith("U_"))
+    (tmp_path / "p.sol").write_text(without.replace("5.184", "5.12"))
+    assert "has no value of U_f0_n0" in run("import", "sol", "p.sol", *CYCLE3)[2]
+    run("export", "mps", "cycle3", "-o", "p.mps", "--set", "cycles=printed")
+    (tmp_path / "p.sol").write_text(without)
+    told = run("import", "sol", "p.sol", *CYCLE3, "--model", "p.mps")
+    named = run("import", "sol", "p.sol", *CYCLE3, "--set", "cycles=printed")
+    assert told[0] == named[0] == 0
+    assert json.loads((tmp_path / "result.json").read_text())["status"] == "feasible"
+    both = ("--model", "p.mps", "--set", "cycles=printed")
+    assert "leave --set out" in run("import", "sol", "p.sol", *CYCLE3, *both)[2]
+    assert run("import", "sol", "p.sol", *CYCLE3, "--model", "other")[0] == 2
+
+
+def test_a_model_of_another_instance_is_refused(run, tmp_path):
+    cycle3 = ioopt.load("cycle3").model_dump(mode="json")
+    cycle3["tasks"][0]["compute_seconds"] = 1.25
+    (tmp_path / "other.json").write_text(json.dumps(cycle3))
+    run("export", "lp", "other.json", "-o", "other.lp")
+    cbc = SAMPLES / CBC
+    code, _, err = run("import", "sol", cbc, *CYCLE3, "--model", "other.lp")
+    assert code == 2 and "other.lp: was exported from another instance" in err
+    (tmp_path / "bare.lp").write_text("Minimize\nOBJ: x\nEnd\n")
+    code, _, err = run("import", "sol", cbc, *CYCLE3, "--model", "bare.lp")
+    assert code == 2 and "bare.lp: lacks the comments of ioopt export" in err
+    code, _, err = run("import", "sol", cbc, "--instance", "small-8", "-o", "r.json")
+    assert code == 2 and "small-8 is batch-io, which has no model" in err
+
+
+def test_a_better_bound_than_the_quick_one_is_needed_for_optimal(run, tmp_path):
+    """The file's own word is not believed: an instance that is not bundled has only the
+    quick bound.
+    """
+    cycle3 = ioopt.load("cycle3").model_dump(mode="json") | {"name": "mine"}
+    (tmp_path / "mine.json").write_text(json.dumps(cycle3))
+    command = ("import", "sol", SAMPLES / CBC, "--instance", "mine.json")
+    code, _, err = run(*command, "-o", "result.json")
+    assert code == 0 and "that starts from this result (--warm-start) may" in err
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert result["status"] == "feasible" and result["bound"] < result["objective"]
+
+
+def test_an_instance_with_one_node_and_odd_names_comes_back(run, tmp_path):
+    batch = ioopt.Batch(remote="1MB/s", replica="1MB/s", name="one node")
+    batch.add_node("the only node")
+    batch.add_task("2s", "a/b", inputs=[batch.add_file("1MB", "x y")])
+    (tmp_path / "one.json").write_text(batch.build().model_dump_json())
+    assert run("export", "lp", "one.json", "-o", "one.lp")[0] == 0
+    text = (tmp_path / "one.lp").read_text()
+    assert '\\ instance: "one node"' in text
+    values = "Batch_Exec_Time 3\nT_t0_n0 1\nX_f0_n0 1\nR_f0_n0 1\n"
+    (tmp_path / "one.sol").write_text(f"# Solution for model OBJ\n{values}")
+    command = ("import", "sol", "one.sol", "--instance", "one.json", "-o", "r.json")
+    code, _, err = run(*command)
+    assert code == 0, err
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert result["plan"]["assign"] == {"a/b": "the only node"}
+    assert (result["status"], result["objective"]) == ("optimal", 3.0)
+
+
+def test_no_variable_is_written_for_a_row_without_variables(run, tmp_path):
+    """Nothing is copied to a node that holds the file, so that (3) is empty there;
+    PuLP would give such a row a variable of its own.
+    """
+    cycle3 = ioopt.load("cycle3").model_dump(mode="json")
+    cycle3["nodes"][0]["holds"] = ["f0"]
+    (tmp_path / "held.json").write_text(json.dumps(cycle3))
+    assert run("export", "lp", "held.json", "-o", "held.lp")[0] == 0
+    text = (tmp_path / "held.lp").read_text()
+    assert "eq3_f0_n1" in text and "dummy" not in text and "eq3_f0_n0" not in text
+
+
+def test_a_solution_that_is_not_called_optimal_may_be_worse(run, tmp_path):
+    """GLPK stopped early, before the batch time had met the time of the nodes."""
+    text = sample("glpk-o.sol").replace("INTEGER OPTIMAL", "INTEGER NON-OPTIMAL")
+    (tmp_path / "early.sol").write_text(text.replace("5.184", "6.5"))
+    code, _, err = run("import", "sol", "early.sol", *CYCLE3)
+    assert code == 0 and "'INTEGER NON-OPTIMAL' with objective 6.5" in err
+    result = json.loads((tmp_path / "result.json").read_text())
+    assert (result["status"], result["objective"]) == ("optimal", pytest.approx(5.184))

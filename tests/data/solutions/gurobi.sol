@@ -1,0 +1,36 @@
+# Solution for model OBJ
+# Objective value = 5.184
+Batch_Exec_Time 5.184
+R_f0_n0 0
+T_t0_n0 1
+T_t1_n0 0
+T_t2_n0 1
+T_t3_n0 1
+T_t4_n0 0
+T_t5_n0 0
+Y_n0_n1_f0 0
+Y_n0_n2_f0 1
+Y_n1_n0_f0 1
+Y_n2_n0_f0 0
+R_f0_n1 1
+T_t0_n1 0
+T_t1_n1 0
+T_t2_n1 0
+T_t3_n1 0
+T_t4_n1 0
+T_t5_n1 0
+Y_n1_n2_f0 0
+Y_n2_n1_f0 0
+R_f0_n2 0
+T_t0_n2 0
+T_t1_n2 1
+T_t2_n2 0
+T_t3_n2 0
+T_t4_n2 1
+T_t5_n2 1
+X_f0_n0 1
+X_f0_n1 1
+X_f0_n2 1
+U_f0_n0 1
+U_f0_n1 0
+U_f0_n2 2
