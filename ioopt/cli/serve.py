@@ -62,6 +62,11 @@ Examples:
     "solvers, and can thus run any code on this machine.",
 )
 @click.option(
+    "--messages",
+    is_flag=True,
+    help="Print the calls of each object, with their arguments and values, and end.",
+)
+@click.option(
     "--batsim",
     "endpoint",
     metavar="ENDPOINT",
@@ -97,6 +102,7 @@ def serve(
     address: str | None,
     token_file: str | None,
     allow_own: bool,
+    messages: bool,
     **batsim: Any,
 ) -> None:
     """Answer each line of JSON with a line of JSON until the input ends or SIGTERM
@@ -106,6 +112,11 @@ def serve(
     that have arrived are still answered, for at most 3 seconds; Ctrl-C ends the service
     within one second. Text that a solver prints goes to standard error.
     """
+    if messages:
+        from ioopt.embed.schema import as_text
+
+        click.echo(as_text())
+        return
     from ioopt.embed.transport import (
         DRAIN_SECONDS,
         INTERRUPT_SECONDS,

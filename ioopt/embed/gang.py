@@ -25,6 +25,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Literal
 
+from typing_extensions import TypedDict
+
 from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
 from ioopt.embed.guard import Guard, Refused, note, restoring
 from ioopt.formats.native import validate
@@ -35,6 +37,20 @@ from ioopt.solvers.gang.policy import MIGRATE_IOGS as GREEDY
 from ioopt.units import counted
 
 JobId = int | str
+
+
+class Placed(TypedDict):
+    """A job in the matrix: its nodes (``columns``), the row in which it was placed, all
+    rows (time slices) in which it runs, and whether it runs on its file nodes.
+    """
+
+    id: JobId
+    columns: list[int]
+    home_row: int
+    rows: list[int]
+    local: bool
+
+
 STATE_VERSION = 2
 """The version of saved states. States of version 1 contained priorities, memory and
 drained nodes.
@@ -183,13 +199,12 @@ class GangScheduler:
         )
         return True
 
-    def matrix(self, now: float, deadline: float | None = None) -> list[Json]:
+    def matrix(self, now: float, deadline: float | None = None) -> list[Placed]:
         """Return the jobs in the matrix after all events up to *now* (seconds), in the
         order in which they started.
 
-        Each job is ``{"id", "columns", "home_row", "rows", "local"}``. *deadline*, in
-        seconds, is for the decision. When the policy raises, returns an invalid matrix
-        or is late, Migrate-IOGS decides instead, and a note says so.
+        *deadline*, in seconds, is for the decision. When the policy raises, returns an
+        invalid matrix or is late, Migrate-IOGS decides instead, and a note says so.
         """
         if not _is_number(now):
             note(
@@ -205,7 +220,7 @@ class GangScheduler:
                 deadline = None
             self._update(now, deadline)
         shown = self._shown
-        matrix = []
+        matrix: list[Placed] = []
         state = self._state
         for gang, columns, home, span in zip(
             state.jobs, state.columns, state.homes, state.spans

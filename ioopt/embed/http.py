@@ -448,6 +448,9 @@ def _listen(address: str) -> socket.socket:
     if ":" in host:
         family = socket.AF_INET6
     try:
-        return socket.create_server((host, int(port)), family=family)
+        listener = socket.create_server((host, int(port)), family=family)
     except OSError as error:
         raise UsageError(f"{host}:{port}: {error}") from None
+    # Without this each further reply on a connection waits 40 ms to be acknowledged.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listener

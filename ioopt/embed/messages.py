@@ -194,11 +194,13 @@ class Opened(BaseModel):
 
 class Value(BaseModel):
     """The result of ``call``. When the method refused the call, the value is false and
-    ``why`` gives the reason.
+    ``why`` gives the reason. ``notes`` say what went wrong in the call, such as a
+    solver that was late and was replaced by a greedy choice.
     """
 
     value: Any = Field(description="The schema OBJECT_METHOD_value.")
     why: str | None = None
+    notes: list[str] = []
 
 
 class Saved(BaseModel):

@@ -7,6 +7,7 @@ A schema is named ``OBJECT`` (the arguments with which it is opened), ``OBJECT_M
 
 import inspect
 import operator
+import textwrap
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
@@ -23,6 +24,7 @@ from ioopt.problems.base import Json
 
 LISTS = (list, tuple, Sequence, Iterable, Collection)
 TYPE_WORDS = {"string": "text", "integer": "whole number", "boolean": "true or false"}
+WIDTH = 80
 OPENED = "opened"
 """The name under which the constructor stands among the methods of an object."""
 
@@ -60,8 +62,11 @@ def _described(
             default = ...
         fields[parameter.name] = (_json_type(parameter.annotation), default)
     full_name = name if method == OPENED else f"{name}_{method}"
-    model = create_model(full_name, __config__=ConfigDict(extra="forbid"), **fields)
-    words = (inspect.getdoc(documented) or "").partition("\n\n")[0]
+    text = inspect.getdoc(documented) or ""
+    model = create_model(
+        full_name, __config__=ConfigDict(extra="forbid"), __doc__=text, **fields
+    )
+    words, _, _ = text.partition("\n\n")
     value = signature.return_annotation
     return Described(name, method, " ".join(words.split()), model, value)
 
@@ -80,6 +85,44 @@ def schemas(ref_template: str) -> Json:
     made, document = TypeAdapter.json_schemas(wanted, ref_template=ref_template)
     found: Json = {name: schema for (name, _), schema in made.items()}
     return found | document["$defs"]
+
+
+def as_text() -> str:
+    """Return all calls for a terminal: each with its arguments, the optional ones in
+    brackets, its value, and what it does.
+    """
+    found = schemas("#/{model}")
+    lines = [
+        "Calls over a pipe, a socket or HTTP: open OBJECT, then call its methods.",
+        "Arguments in brackets may be left out.",
+    ]
+    for call in described_calls():
+        key = call.arguments.__name__
+        head = f"  {call.method}({', '.join(arguments_in_words(found[key]))})"
+        if call.method == OPENED:
+            lines += ["", call.object]
+            head = head.replace(OPENED, "open", 1)
+        else:
+            head += f" -> {in_words(found[f'{key}_value'])}"
+        lines += textwrap.wrap(head, WIDTH, subsequent_indent="    ")
+        lines += textwrap.wrap(
+            call.words, WIDTH, initial_indent="      ", subsequent_indent="      "
+        )
+    return "\n".join(lines)
+
+
+def arguments_in_words(schema: Json) -> list[str]:
+    """Return the arguments of a call with their types; optional ones are in
+    brackets.
+    """
+    required = set(schema.get("required", ()))
+    words = []
+    for name, value in schema["properties"].items():
+        told = f"{name}: {in_words(value)}"
+        if name not in required:
+            told = f"[{told.removesuffix(' or null')}]"
+        words.append(told)
+    return words
 
 
 def in_words(schema: Json) -> str:

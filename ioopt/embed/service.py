@@ -11,7 +11,7 @@ the service.
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -168,10 +168,21 @@ class Service:
             raise MessageError(
                 "unknown", f"{name} has no method {method!r}; known: {known}"
             )
+        before = getattr(made, "notes", ())
+        kept = list(before)
         value = _applied(getattr(made, method), message.arguments)
+        reply: Json = {"value": value}
         if isinstance(value, Refused):
-            return {"value": False, "why": value.why}
-        return {"value": value}
+            reply = {"value": False, "why": value.why}
+        after = getattr(made, "notes", ())
+        # A tuple belongs to one decision, a list to the life of the object.
+        if isinstance(after, list):
+            after = added(kept, after)
+        elif after is before:
+            after = ()
+        if after:
+            reply["notes"] = after
+        return reply
 
     def _save(self, message: Save) -> Json:
         return {"state": self._session(message.session)[1].state()}
@@ -180,6 +191,19 @@ class Service:
         self._session(message.session)
         del self._sessions[message.session], self._used[message.session]
         return {}
+
+
+def added(before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
+    """Return the notes at the end of *after* that were added to *before*, of which the
+    first ones may be gone.
+
+    >>> added(["a", "b"], ["b", "c"])
+    ['c']
+    """
+    for kept in range(len(after), -1, -1):
+        if kept == 0 or after[:kept] == before[len(before) - kept :]:
+            return after[kept:]
+    return after
 
 
 def _applied(function: Callable[..., Any], arguments: Json) -> Any:

@@ -18,7 +18,12 @@ sys.path.insert(0, str(ROOT))  # The package need not be installed to be documen
 
 from ioopt import registry  # noqa: E402
 from ioopt.cli.listings import json_schema  # noqa: E402
-from ioopt.embed.schema import described_calls, in_words, schemas  # noqa: E402
+from ioopt.embed.schema import (  # noqa: E402
+    arguments_in_words,
+    described_calls,
+    in_words,
+    schemas,
+)
 from ioopt.tables import render  # noqa: E402
 
 EQUATION = re.compile(
@@ -157,25 +162,13 @@ def message_table() -> str:
     text = ""
     for name, calls in groupby(described_calls(), lambda call: call.object):
         opened, *methods = calls
-        rows = [(f"`open` {name}", _arguments(found[name]), "session", opened.words)]
+        arguments = ", ".join(arguments_in_words(found[name]))
+        rows = [(f"`open` {name}", arguments, "session", opened.words)]
         for call in methods:
             key = call.arguments.__name__
             value = in_words(found[f"{key}_value"])
-            rows.append((f"`{call.method}`", _arguments(found[key]), value, call.words))
+            arguments = ", ".join(arguments_in_words(found[key]))
+            rows.append((f"`{call.method}`", arguments, value, call.words))
         headers = ("call", "arguments", "value", "what it does")
         text += f"\n### {name}\n\n{render(headers, rows, 'markdown')}"
     return text
-
-
-def _arguments(schema: Any) -> str:
-    """Return the arguments of a call with their types; optional ones are in
-    brackets.
-    """
-    required = set(schema.get("required", ()))
-    words = []
-    for name, value in schema["properties"].items():
-        told = f"`{name}`: {in_words(value)}"
-        if name not in required:
-            told = f"[{told.removesuffix(' or null')}]"
-        words.append(told)
-    return ", ".join(words)

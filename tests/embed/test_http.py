@@ -535,6 +535,10 @@ def test_a_body_that_breaks_off_costs_nobody_else(server):
     assert call(server, "POST", MESSAGES, PING)[1]["ok"]
 
 
+def test_replies_do_not_wait_for_acknowledgements(server):
+    assert server._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 def test_the_client_in_javascript_runs_a_workflow(server):
     """`make` reads a file of the storage; `use` reads what `make` wrote on its node."""

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ioopt.embed.messages import METHODS
-from ioopt.embed.schema import described_calls, schemas
+from ioopt.embed.schema import as_text, described_calls, schemas
 from ioopt.embed.service import Service
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -170,3 +170,54 @@ def test_a_schema_refuses_what_the_method_refuses():
 def test_each_call_is_described_in_words():
     for call in described_calls():
         assert call.words, (call.object, call.method)
+
+
+def test_notes_of_a_call_are_in_its_reply_and_in_no_other():
+    """Two files of 6 bytes do not fit beside each other into a quota of 11."""
+    service = Service()
+
+    def ask(**keys):
+        return json.loads(service.handle(json.dumps({"ioopt": 1, **keys}).encode()))
+
+    instance = {
+        "cores": 1,
+        "quota_bytes": 11,
+        "tasks": [
+            {"id": "trim", "compute_seconds": 5, "outputs": ["t"]},
+            {"id": "map", "compute_seconds": 5, "inputs": ["t"], "outputs": ["m"]},
+        ],
+        "files": [{"id": "t", "bytes": 5}, {"id": "m", "bytes": 6}],
+    }
+    ask(op="open", object="WorkDirectory", arguments={"instance": instance})
+
+    def call(method, **arguments):
+        return ask(op="call", session=1, method=method, arguments=arguments)["result"]
+
+    assert call("next") == {"value": "trim"}
+    call("started", task="trim")
+    assert call("ended", task="trim", now=7.0, files={"t": 8}) == {"value": None}
+    stuck = call("next")
+    assert stuck["value"] is None and "map lacks 3 bytes" in stuck["notes"][0]
+    assert "notes" not in call("expect", files={"m": 3})
+    # A gang scheduler keeps its notes; a reply has those of its own call.
+    machine = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
+    ask(op="open", object="GangScheduler", arguments={"machine": machine})
+
+    def matrix(now):
+        keys = {"session": 2, "method": "matrix", "arguments": {"now": now}}
+        return ask(op="call", **keys)["result"]
+
+    for _ in range(2):
+        assert "not a number of seconds" in matrix("x")["notes"][0]
+        assert len(matrix("x")["notes"]) == 1
+    assert "notes" not in matrix(0.0)
+
+
+def test_the_calls_are_printed_for_people():
+    text = as_text()
+    assert max(map(len, text.splitlines())) <= 80
+    for name, methods in METHODS.items():
+        block = text.partition(f"\n{name}\n")[2].partition("\n\n")[0]
+        for method in ("open", *methods):
+            assert f"  {method}(" in block
+    assert "  depart(job: whole number or text, now: number) -> true or false" in text
