@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.native import dump_json, write_text
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.solving import load
@@ -90,6 +91,12 @@ class Batch:
         """
         problem: ReplicationProblem = load(self.data)
         return problem
+
+    def save(self, path: str) -> None:
+        """Write the instance as JSON to *path*, for the commands; raise InstanceError
+        with one line that names the fault.
+        """
+        write_text(path, dump_json(self.build().model_dump(mode="json", by_alias=True)))
 
     def __repr__(self) -> str:
         told = (counted(len(self.data[part]), part[:-1]) for part in PARTS)

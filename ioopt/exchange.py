@@ -5,6 +5,7 @@ turn a solution file into a checked result.
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import Kind, Metric
@@ -20,6 +21,7 @@ from ioopt.solvers.model_files import (
     Header,
     build,
     digest,
+    model_text,
     numbered_names,
     read_header,
     spec_of,
@@ -78,11 +80,12 @@ def result_of_solution(
     states the settings. Raise InstanceError for a solution that is not one of this
     model, and UsageError for a model or settings that the kind does not have.
     """
-    text = None
+    text = path = None
     if model is not None and model.lower().endswith((".lp", ".mps")):
         if settings:
             raise UsageError(f"--set: {model} states its settings; leave --set out")
-        stated, text = read_header(model)
+        path = model
+        stated, text = read_header(path)
         _require_same(problem, stated, model)
         model, settings = stated.model, stated.settings
     kind = kind_of_problem(problem)
@@ -92,6 +95,7 @@ def result_of_solution(
     if text is None:
         about += "; if it was exported with other settings, add --model FILE.lp"
     program = exported.program.in_seconds()
+    notes = [] if text is None else changes(exported.program, header, str(path), text)
     if solution.numbered:
         solution = _with_names(solution, text, program)
     values = values_of(program, solution, about)
@@ -100,7 +104,7 @@ def result_of_solution(
         outcome,
         bound=_bound(problem, kind, exported),
         objective_name=exported.objective,
-        notes=(_claim(solution), *outcome.notes),
+        notes=(_claim(solution), *notes, *outcome.notes),
     )
     result = result_of_plan(
         problem, solution.program, outcome, {"settings": header.settings}
@@ -113,6 +117,30 @@ def result_of_solution(
         )
         result = result.model_copy(update={"notes": (*result.notes, note)})
     return result
+
+
+def changes(program: Program, header: Header, path: str, text: str) -> list[str]:
+    """Return a note if the exported file *path* with the content *text* was changed:
+    what was added is not checked.
+    """
+    form = Path(path).suffix.lower().lstrip(".")
+
+    def lines(content: str) -> list[str]:
+        """Return the lines without comments, which begin with these characters."""
+        rows = content.splitlines()
+        return [row.strip() for row in rows if row[:1] not in ("\\", "*", "")]
+
+    ours = lines(model_text(program, header, form))
+    theirs = lines(text)
+    known = set(ours)
+    new = [line for line in theirs if line not in known]
+    if not new and len(ours) == len(theirs):
+        return []
+    first = f", such as {new[0]!r:.60}" if new else ""
+    return [
+        f"{path} is not as it was exported{first}: rows that were added or changed are "
+        "not checked, and the bound and the gap are without them"
+    ]
 
 
 def _bound(problem: Problem, kind: Kind, exported: ExportedModel) -> float | None:

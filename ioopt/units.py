@@ -29,6 +29,8 @@ _PREFIXES = {
     "ti": 2**40,
     "pi": 2**50,
 }
+AMBIGUOUS = ("m", "g", "t", "p")
+"""Prefixes in lower case: a unit such as ``gb`` is as often meant as bytes."""
 _DATA_UNIT = re.compile(r"((?:[kmgtpKMGTP][iI]?)?)(B|b|bits?)")
 _KNOWN_DATA = (
     "B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB (B is bytes; b, as in Mb, is bits)"
@@ -127,6 +129,13 @@ def _data(text: str, what: str, unit_end: str = "") -> tuple[Fraction, bool]:
         )
     if found is None:
         return number, False
+    prefix, letter = found.groups()
+    if letter == "b" and prefix[:1] in AMBIGUOUS:
+        meant = prefix[:1].upper() + prefix[1:]
+        raise UsageError(
+            f"{what} {text[:40]!r} may mean bytes or bits; write {meant}B for bytes or "
+            f"{meant}b for bits"
+        )
     return number * _PREFIXES[found.group(1).lower()], found.group(2) != "B"
 
 
@@ -226,6 +235,14 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+TITLES = {
+    "cores_busy": "core utilisation",
+    # It stands below other objectives too.
+    "lower_bound_seconds": "makespan bound",
+}
+"""The headings of metrics whose names do not say enough."""
+
+
 def title(name: str) -> str:
     """Return a metric's name as a heading, without its unit, which is written beside
     the values.
@@ -233,8 +250,8 @@ def title(name: str) -> str:
     >>> title("mean_response_seconds"), title("remote_bytes"), title("cores_busy")
     ('mean response', 'remote bytes', 'core utilisation')
     """
-    if name == "cores_busy":
-        return "core utilisation"
+    if name in TITLES:
+        return TITLES[name]
     if name != "byte_seconds":
         name = name.removesuffix("_seconds").removesuffix("_per_second")
     return name.replace("_", " ")

@@ -139,14 +139,21 @@ def write_model(
         )
     if suffix in FORMS and suffix != chosen:
         raise UsageError(f"{chosen} export: the name {path!r} must end in .{chosen}")
+    write_text(path, model_text(program, header, chosen))
+
+
+def model_text(program: Program, header: Header, form: str) -> str:
+    """Return *program* in the form ``lp`` or ``mps``, after the comments of
+    *header*.
+    """
     lp, _ = to_pulp(program.in_seconds())
     with tempfile.TemporaryDirectory(prefix="ioopt-export-") as folder:
-        draft = Path(folder, f"model.{chosen}")
-        if chosen == "lp":
+        draft = Path(folder, f"model.{form}")
+        if form == "lp":
             lp.writeLP(str(draft))
         else:
             lp.writeMPS(str(draft), with_objsense=program.maximise)
-        write_text(path, header.lines(FORMS[chosen]) + draft.read_text("utf-8"))
+        return header.lines(FORMS[form]) + draft.read_text("utf-8")
 
 
 FORMS = {"lp": "\\", "mps": "*"}

@@ -8,22 +8,35 @@ arbiter, made by the first call.
 
 import fcntl
 import json
+import os
 import sys
 import time
 from pathlib import Path
+from typing import TextIO
 
 from ioopt.embed import IoArbiter
+from ioopt.errors import IooptError
 
 POLL_SECONDS = 0.2
+
+
+def shared(path: Path) -> TextIO:
+    """Open the token file, which every user may write; make it if it is missing."""
+    try:
+        # Without O_CREAT: folders like /tmp refuse it for a file of another user.
+        handle = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        os.fchmod(handle, 0o666)
+    return os.fdopen(handle, "r+")
 
 
 def turn(what: str, folder: Path, job: str, nodes: int, size: float) -> float:
     """Ask once for the turn of *job*, or give it back; its bytes per second, 0
     where it has to wait.
     """
-    with open(folder / "turns.json", "a+") as file:
+    with shared(folder / "turns.json") as file:
         fcntl.flock(file, fcntl.LOCK_EX)  # gone with this process, however it ends
-        file.seek(0)
         if text := file.read():
             arbiter = IoArbiter.restore(json.loads(text))
         else:
@@ -41,15 +54,28 @@ def turn(what: str, folder: Path, job: str, nodes: int, size: float) -> float:
                 arbiter.progress(
                     job, 1.0
                 )  # it has begun, and is not stopped for others
-        file.truncate(0)
+        file.seek(0)
+        file.truncate()
         file.write(json.dumps(arbiter.state()))
     return rate
 
 
-if __name__ == "__main__":
-    what, folder, job, nodes, size = (*sys.argv[1:], "1", "0")[:5]
-    asked = what, Path(folder), job, int(nodes), float(size)
-    while not (rate := turn(*asked)) and what == "acquire":
-        time.sleep(POLL_SECONDS)
+def main(what: str, folder: str, job: str, nodes: str = "1", size: str = "0") -> None:
+    """Wait for the turn of *job* and print its rate, or give the turn back.
+
+    A job that cannot take part, because the machine or its bytes are wrong, goes on
+    without a turn: its I/O is never held up by a mistake.
+    """
+    try:
+        asked = what, Path(folder), job, int(nodes), float(size)
+        while not (rate := turn(*asked)) and what == "acquire":
+            time.sleep(POLL_SECONDS)
+    except (IooptError, ValueError, OSError) as error:
+        print(f"io_turn.py: job {job} goes on without a turn: {error}", file=sys.stderr)
+        return
     if what == "acquire":
         print(rate)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:6])

@@ -154,6 +154,8 @@ class Advice:
     span_seconds: float
     nodes: int
     node_rate: float
+    node_rate_given: bool
+    io_period_seconds: float
     node_utilisation: float
     node_hours_above_machine: float
     node_hours_above_machine_with_setting: float
@@ -171,7 +173,7 @@ class Advice:
     @property
     def pasted(self) -> Switch | None:
         """Return the setting whose configuration lines are printed with the verdict;
-        None if none is advised.
+        None if none is advised, or if it does not pay at the values shown.
 
         If the verdict depends on an unknown figure, this is the setting at the first
         point at which a setting pays. The points are searched from the lowest I/O
@@ -179,7 +181,8 @@ class Advice:
         """
         if self.verdict == Kind.SAVES:
             return self.switch
-        if self.verdict != Kind.DEPENDS:
+        saved = self.switch.saves.value or 0.0
+        if self.verdict != Kind.DEPENDS or saved < WORTH:
             return None
         points = self.storage.points[::-1]
         if self.fraction.value is None and self.fraction.pays_from.value is not None:

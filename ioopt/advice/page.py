@@ -19,6 +19,8 @@ from ioopt.advice.verdict import (
     fraction_line,
     fraction_text,
     load_line,
+    losers,
+    machine_line,
     percent,
     place,
     policy_line,
@@ -84,7 +86,15 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
     """
     pasted = () if advice.pasted is None else advice.pasted.lines
     yield Part("The verdict", [sentence(advice)], lines=pasted)
-    yield Part("What decides it", [fraction_line(advice), storage_line(advice)])
+    yield Part(
+        "What decides it",
+        [
+            fraction_line(advice),
+            storage_line(advice),
+            machine_line(advice),
+            *losers(advice),
+        ],
+    )
     yield Part("What congestion costs", [cost_line(advice), policy_line(advice)])
     yield Part("The log", [load_line(advice)])
     yield Part("Intervals", [_intervals(advice)])

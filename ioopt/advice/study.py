@@ -309,6 +309,8 @@ class _Study:
             span_seconds=span,
             nodes=trace.machine.nodes,
             node_rate=workload.node_rate,
+            node_rate_given=workload.node_rate_given,
+            io_period_seconds=workload.io.period_seconds,
             node_utilisation=float(nodes @ run_seconds) / (trace.machine.nodes * span),
             node_hours_above_machine=self._above_machine(SHARING),
             node_hours_above_machine_with_setting=self._above_machine(setting),
@@ -335,7 +337,9 @@ class _Study:
 
         A figure that is not known must not decide: the conclusion must be the same at
         all values of this figure that were tried. If it is not the same, and a setting
-        pays from some value on, the conclusion is that it depends on the figure.
+        pays from some value on, the conclusion is that it depends on the figure. If the
+        rate of a node is a guess, of which no other values are tried, nothing is
+        concluded.
         """
         points = {self.shown}
         begins = []
@@ -351,7 +355,9 @@ class _Study:
             if self._trusted(point)
         }
         if len(kinds) == 1:
-            return kinds.pop()
+            if self.workload.node_rate_given:
+                return kinds.pop()
+            return Kind.UNCERTAIN
         if any(begin is not None for begin in begins):
             return Kind.DEPENDS
         return Kind.UNCERTAIN

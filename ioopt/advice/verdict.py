@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from ioopt.advice.answer import TRUSTED_SCALE, Advice, Axis, Kind
 from ioopt.advice.spread import LEVEL, WORTH, Figure
+from ioopt.advice.workload import LARGE
 from ioopt.units import quantity
 
 LEVEL_WORDS = f"{100 * LEVEL:g} %: "
@@ -81,7 +82,9 @@ def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
         return f"no setting pays {_looked_at(axis, text)}"
     begins = _with_interval(axis, axis.pays_from, text, falling)
     if axis.pays_to.value is None:
-        return f"a change pays from {begins} {'down' if falling else 'on'}"
+        least, largest = map(text, axis.ends)
+        last = f"down to {least}" if falling else f"to {largest}"
+        return f"a change pays from {begins} {last} at least"
     ends = _with_interval(axis, axis.pays_to, text, falling)
     return f"a change pays from {begins} {'down to' if falling else 'to'} {ends}"
 
@@ -109,8 +112,8 @@ def _looked_at(axis: Axis, text: Callable[[float], str]) -> str:
     """Return the words that name the range of values at which a conclusion can be
     drawn.
     """
-    least, largest = axis.ends
-    return f"from {text(least)} to {text(largest)}"
+    least, largest = map(text, axis.ends)
+    return f"at {least}" if least == largest else f"from {least} to {largest}"
 
 
 def fraction_line(advice: Advice) -> str:
@@ -141,6 +144,36 @@ def storage_line(advice: Advice) -> str:
     return (
         f"{text}. State yours: --machine storage_rate=RATE." if unknown else f"{text}."
     )
+
+
+def machine_line(advice: Advice) -> str:
+    """Return the line about the rate of a node and the length of I/O periods."""
+    rate = rate_text(advice.node_rate)
+    source = "given"
+    if not advice.node_rate_given:
+        source = "a guess; state yours: --machine node_rate=RATE"
+    period = quantity("seconds", advice.io_period_seconds)
+    return (
+        f"{advice.nodes} nodes of {rate} ({source}); one I/O step every {period} of a "
+        "job (assumed; --io-period)."
+    )
+
+
+def losers(advice: Advice) -> list[str]:
+    """Return a line for each group of jobs that runs clearly longer with the best
+    setting, if one is advised.
+    """
+    if advice.verdict not in (Kind.SAVES, Kind.DEPENDS):
+        return []
+    lines = []
+    for row in advice.savings:
+        lost = -(row.run_time.value or 0.0)
+        if row.option == advice.setting and lost >= WORTH:
+            group = row.group
+            if group == LARGE:
+                group += f" ({advice.large_job_nodes} nodes or more)"
+            lines.append(f"It makes {group} run {100 * lost:.1f} % longer.")
+    return lines
 
 
 def _deciding(advice: Advice) -> Axis:
@@ -205,6 +238,9 @@ def sentence(advice: Advice) -> str:
         why = f"less and more than {WORTH_WORDS} are both possible"
         if _unknown(advice):
             why += f", there or at other values of {' and '.join(_unknown(advice))}"
+        if not advice.node_rate_given:
+            rate = rate_text(advice.node_rate)
+            why = f"the rate of a node, {rate}, is a guess, which decides too"
         if advice.scale < TRUSTED_SCALE:
             why = (
                 f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, "
@@ -245,8 +281,8 @@ def _nowhere(advice: Advice) -> str:
 
 
 def answer(advice: Advice) -> list[str]:
-    """Return the answer as lines: the verdict with the lines to paste, and the two
-    figures on which it depends.
+    """Return the answer as lines: the verdict with the lines to paste, the figures on
+    which it depends, and who loses.
     """
     pasted = () if advice.pasted is None else advice.pasted.lines
     return [
@@ -254,6 +290,8 @@ def answer(advice: Advice) -> list[str]:
         *(PASTE + line for line in pasted),
         fraction_line(advice),
         storage_line(advice),
+        machine_line(advice),
+        *losers(advice),
     ]
 
 

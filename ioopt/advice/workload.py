@@ -113,6 +113,7 @@ class Workload:
     fraction: float | None
     fraction_source: str
     storage_given: bool
+    node_rate_given: bool
     warnings: tuple[str, ...]
 
     @property
@@ -223,6 +224,7 @@ def workload_of(question: Question) -> Workload:
         fraction=fraction,
         fraction_source=source,
         storage_given=question.machine.storage_bytes_per_second is not None,
+        node_rate_given=question.machine.node_bytes_per_second is not None,
         warnings=tuple(
             text.removeprefix(f"{question.trace.name}: ") for text in problem.warnings
         ),

@@ -283,7 +283,6 @@ def _standing(result: Result, measure: Metric, same: Knob) -> str:
     text = f"The {name} of {result.solver}'s plan is {quantity(measure.name, value)}"
     if same.value is not None and abs(same.value - value) > 1e-9 * abs(value):
         text += f" (best plan found: {quantity(measure.name, same.value, value)})"
-        value = same.value
     if same.bound is None or not value:
         return f"{text}; how far the best plan is from it is not known."
     left = _gain(measure, value, same.bound) or 0.0

@@ -11,6 +11,7 @@ from ioopt.families import (
     ANYTIME,
     BOUND,
     EXACT,
+    REFERENCE,
     THREADS,
     WARM_START,
     Kind,
@@ -509,7 +510,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
         _ip_printed,
         "integer program with equations (1)-(13) as printed, through PuLP",
         "Khanna et al., Section 4.1, (1)-(13)",
-        abilities={EXACT, BOUND, WARM_START, THREADS},
+        # As printed, copies may form a cycle, which no plan can carry out.
+        abilities={EXACT, BOUND, WARM_START, THREADS, REFERENCE},
         backends=("HiGHS", "CBC", "SCIP"),
         settings=_ip_printed_settings,
     ),

@@ -98,14 +98,43 @@ def test_two_jobs_whose_writes_overlap_by_hand():
     assert advice.storage.pays_to == (None, None, None)
     lines = verdict.answer(advice)
     assert lines[0] == (
-        "Switch on turns: I/O steps wait for each other (a token file). It saves 25.0 "
-        "% of run time (95 %: 25.0 to 25.0) at 100 % I/O and a storage of 10 B/s."
+        "Switch on turns: I/O steps of all jobs wait for each other (a token file). It "
+        "saves 25.0 % of run time (95 %: 25.0 to 25.0) at 100 % I/O and a storage of "
+        "10 B/s."
     )
-    assert lines[2].strip().startswith("srun --prolog")
-    assert lines[4] == (
+    assert lines[3].strip().startswith("srun --prolog")
+    assert lines[5] == (
         "Storage rate: 10 B/s (given); a change pays from 19.2 B/s (95 %: 19.2 B/s to "
-        "19.2 B/s) down."
+        "19.2 B/s) down to 10 B/s at least."
     )
+    assert lines[6:] == [
+        "4 nodes of 10 B/s (given); one I/O step every 60 min of a job (assumed; "
+        "--io-period)."
+    ]
+
+
+def test_the_rate_of_a_node_that_nobody_stated_decides_nothing():
+    """The pairs of the test above, with the rates that are guessed for 4 nodes."""
+    guessed = study.advise(pairs(machine=MachineRule(storage_rate=31.25e6)))
+    assert guessed.verdict == Kind.UNCERTAIN and guessed.pasted is None
+    assert "31.2 MB/s, is a guess" in verdict.answer(guessed)[0]
+    assert "--machine node_rate=RATE" in "\n".join(verdict.answer(guessed))
+    given = MachineRule(storage_rate=31.25e6, node_rate=31.25e6)
+    assert study.advise(pairs(machine=given)).verdict == Kind.SAVES
+
+
+def test_who_loses_is_said():
+    """Of 2,000 jobs the ten per cent of most nodes wait longest for their turn."""
+    advice = study.advise(pairs())
+    assert verdict.losers(advice) == []
+    worse = [
+        row._replace(run_time=Figure(-0.028, -0.03, -0.02))
+        if (row.option, row.group) == ("turns", "large jobs")
+        else row
+        for row in advice.savings
+    ]
+    told = verdict.losers(replace(advice, savings=worse))
+    assert told == ["It makes large jobs (1 nodes or more) run 2.8 % longer."]
 
 
 def test_jobs_start_when_the_log_says_though_nodes_are_short():

@@ -186,3 +186,21 @@ def test_a_solution_that_is_not_called_optimal_may_be_worse(run, tmp_path):
     assert code == 0 and "'INTEGER NON-OPTIMAL' with objective 6.5" in err
     result = json.loads((tmp_path / "result.json").read_text())
     assert (result["status"], result["objective"]) == ("optimal", pytest.approx(5.184))
+
+
+def test_a_changed_file_is_told(run, tmp_path):
+    """What was added or changed in the exported file is not checked; that is said."""
+    assert run("export", "lp", "cycle3", "-o", "cycle3.lp")[0] == 0
+    text = (tmp_path / "cycle3.lp").read_text()
+    row = "mine: Y_n0_n1_f0 >= 0"
+    changed = {
+        "same.lp": text,
+        "row.lp": text.replace("Subject To\n", f"Subject To\n{row}\n"),
+        "factor.lp": text.replace("5.12 ", "4.12 ", 1),
+    }
+    for name, content in changed.items():
+        (tmp_path / name).write_text(content)
+        code, _, err = run("import", "sol", SAMPLES / CBC, *CYCLE3, "--model", name)
+        assert code == 0, err
+        assert ("not as it was exported" in err) == (name != "same.lp"), err
+        assert (row in err) == (name == "row.lp")

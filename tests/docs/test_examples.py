@@ -9,6 +9,7 @@ as a session.
 
 import re
 import shlex
+import shutil
 from glob import glob
 from pathlib import Path
 
@@ -40,6 +41,10 @@ def write_inputs(page: Path, folder: Path) -> None:
         names = re.findall(rf"(?<![\w./-])([\w-]+\.{kind})\b", text)
         if bodies and names:
             (folder / names[0]).write_text(bodies[0])
+    for sample in (ROOT / "docs" / "samples").glob("*.sol"):
+        # What another program would write.
+        if sample.name in text:
+            shutil.copy(sample, folder)
     for block in blocks(page):
         named = re.match(r"# (\w+\.py)\n", block["body"])
         if block["kind"] == "python" and named:

@@ -1,6 +1,8 @@
 """The token file of docs/io-turns.md: two processes on one machine take turns."""
 
+import importlib.util
 import json
+import os
 import subprocess
 import sys
 import time
@@ -24,7 +26,8 @@ def start(*words: object) -> subprocess.Popen[str]:
 
 
 def outstanding(folder) -> set[str]:
-    text = (folder / "turns.json").read_text()
+    path = folder / "turns.json"
+    text = path.read_text() if path.exists() else ""
     return {row["id"] for row in json.loads(text)["requests"]} if text else set()
 
 
@@ -49,3 +52,39 @@ def test_the_second_process_waits_until_the_first_is_done(tmp_path):
         assert start("release", tmp_path, job).wait() == 0
     assert second.communicate()[0].strip() == "1000000000.0" and second.returncode == 0
     assert outstanding(tmp_path) == {"18"}
+
+
+@pytest.fixture
+def script():
+    spec = importlib.util.spec_from_file_location("io_turn", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_user_may_write_the_token_file(tmp_path, script, capsys):
+    """Whoever comes first makes it, whatever the mask of that user."""
+    (tmp_path / "machine.json").write_text(json.dumps(MACHINE))
+    before = os.umask(0o077)
+    try:
+        script.main("acquire", str(tmp_path), "17", "2", "8e9")
+    finally:
+        os.umask(before)
+    assert capsys.readouterr().out == "2000000000.0\n"
+    assert (tmp_path / "turns.json").stat().st_mode & 0o777 == 0o666
+
+
+@pytest.mark.parametrize(
+    ("nodes", "size", "said"),
+    [
+        ("8", "8e9", "nodes"),
+        ("2", "", "could not convert"),
+        ("2", "-1", "must be 0 or more"),
+    ],
+)
+def test_a_mistake_never_holds_up_the_io(tmp_path, script, capsys, nodes, size, said):
+    (tmp_path / "machine.json").write_text(json.dumps(MACHINE))
+    script.main("acquire", str(tmp_path), "17", nodes, size)
+    out, err = capsys.readouterr()
+    assert out == "" and "job 17 goes on without a turn" in err and said in err
+    assert outstanding(tmp_path) == set()

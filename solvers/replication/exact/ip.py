@@ -123,7 +123,12 @@ def solve(
         # This import loads numpy and more, which the static model does not need.
         from ioopt.solvers.replication.exact import exact_workflow
 
-        return exact_workflow.least_makespan(problem, request)
+        found = exact_workflow.least_makespan(problem, request)
+        note = (
+            "the makespan is the measure: queues were searched by replays; the integer "
+            "program minimises additive_seconds"
+        )
+        return replace(found, notes=(note, *found.notes))
     outcome = _least_additive(problem, request, settings)
     if outcome.plan is not None and settings.moves == "plan":
         carried = outcome.plan.model_copy(update={"carry_out": True})

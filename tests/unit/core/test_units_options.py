@@ -36,7 +36,6 @@ def test_sizes(text, size):
         ("1GB/s", 1e9),
         # b is bits, B is bytes, whatever stands around it.
         ("100Mb/s", 12.5e6),
-        ("100 mb/s", 12.5e6),
         ("100Mbit/s", 12.5e6),
         ("1Gbit/s", 1.25e8),
         ("800b/s", 100.0),
@@ -67,7 +66,15 @@ def test_rates(text, rate):
         ),
         *(
             (parse_bytes, text, f"is in bits .*; write {meant} for bytes")
-            for text, meant in (("500Mb", "500MB"), ("2 gib", "2 giB"), ("9b", "9B"))
+            for text, meant in (("500Mb", "500MB"), ("2 Gib", "2 GiB"), ("9b", "9B"))
+        ),
+        *(
+            (parse, text, f"may mean bytes or bits; write {meant} for bytes")
+            for parse, text, meant in (
+                (parse_rate, "100 mb/s", "MB"),
+                (parse_rate, "1gb/s", "GB"),
+                (parse_bytes, "2 gib", "GiB"),
+            )
         ),
     ],
 )

@@ -142,7 +142,7 @@ def test_every_kind_has_one_objective_among_its_metrics():
     ("solver", "settings", "shown"),
     [
         ("exact-workflow", {"replays": 20}, ["bound"]),
-        ("minmin", {}, ["additive bound", "lower bound"]),
+        ("minmin", {}, ["additive bound", "makespan bound"]),
     ],
 )
 def test_at_most_three_bounds_are_shown_and_all_are_in_the_json(
