@@ -6,8 +6,8 @@ claimed), ``where`` (its place in the paper), ``paper`` (what the paper says), a
 takes the other keys of the row (such as policies and thresholds), and returns our
 figure and the verdict. A row with a ``headline``, the paper's number in short, also
 appears in the first table of the page. ``ours = true`` marks a claim of ioopt, which is
-never counted with the claims of the paper. ``readings`` names the readings of the paper
-under which the claim is computed.
+never counted with the claims of the paper. ``why`` says why a claim does not hold.
+``readings`` names the readings of the paper under which the claim is computed.
 
 The module of a paper has READINGS; the first of them follows the text of the paper as
 literally as possible. The verdict of a row is the verdict under the first reading, and
@@ -39,9 +39,10 @@ from ioopt.metrics import mean_and_standard_error, mean_interval
 HOLDS = "holds"
 TIE = "tie"
 PARTLY = "partly"
+MIXED = "mixed"
 NOT = "not"
 NOT_RUN = "not run"
-VERDICTS = (HOLDS, TIE, PARTLY, NOT, NOT_RUN)
+VERDICTS = (HOLDS, TIE, PARTLY, MIXED, NOT, NOT_RUN)
 TIE_MARGIN = 0.01
 """If a mean ratio differs from 1 by less than this margin, the verdict is a tie,
 whatever the interval of the ratio.
@@ -70,6 +71,8 @@ class Claim(NamedTuple):
     headline: str = ""
     own: bool = False
     """Whether the claim is one of ioopt, not of the paper."""
+    why: str = ""
+    """Why it is not as the paper says, if we know."""
 
 
 class Ratio(NamedTuple):
@@ -118,6 +121,7 @@ def computed(
         paper = str(options.pop("paper")).format(**names)
         headline = options.pop("headline", "")
         own = options.pop("ours", False)
+        why = options.pop("why", "")
         under = options.pop("readings", readings)
         function = functions[options.pop("how")]
         found: dict[str, Found] = {}
@@ -131,7 +135,7 @@ def computed(
         for name, (other_figure, other_word) in found.items():
             if other_word != word:
                 other.append((name, other_word, other_figure))
-        yield Claim(claim, where, paper, figure, word, other, headline, own)
+        yield Claim(claim, where, paper, figure, word, other, headline, own, why)
 
 
 def stated(*context: object, figure: str, word: str) -> Found:
@@ -173,11 +177,17 @@ def reaches(ratio: tuple[float, float, float], limit: float) -> str:
 
 def several(words: Sequence[str]) -> str:
     """Return the verdict of a claim with several cases, given the verdicts of the
-    cases. The claim holds partly if only some of the cases hold.
+    cases.
+
+    The claim is mixed if it holds in one case and not in another. It holds partly if
+    there is no case against it, and only some of the cases hold.
     """
     if len(set(words)) == 1:
         return words[0]
-    if HOLDS in words or PARTLY in words:
+    holds = HOLDS in words or PARTLY in words
+    if MIXED in words or (holds and NOT in words):
+        return MIXED
+    if holds:
         return PARTLY
     if NOT in words:
         return NOT

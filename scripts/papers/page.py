@@ -11,7 +11,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from papers.claims import HOLDS, NOT, NOT_RUN, PARTLY, TIE, TIE_MARGIN, VERDICTS, Claim
+from papers.claims import (
+    HOLDS,
+    MIXED,
+    NOT,
+    NOT_RUN,
+    PARTLY,
+    TIE,
+    TIE_MARGIN,
+    VERDICTS,
+    Claim,
+)
 
 from ioopt.campaign.study import Study
 from ioopt.tables import render
@@ -35,7 +45,8 @@ The rules were fixed before the reported seeds were run:
 - **{TIE}**: the interval includes equality, or the means differ by less than
   {100 * TIE_MARGIN:g} %
 - **{PARTLY}**: the direction holds and the number is not met, or some of several cases
-  hold
+  hold and none is against it
+- **{MIXED}**: some cases hold, and in others the interval lies on the other side
 - **{NOT}**: the interval lies on the other side
 - **{NOT_RUN}**: it needs what does not exist any more, or is not built
 
@@ -230,6 +241,11 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[s
     yield f"Read as printed: {first}. Other readings: {'; '.join(others) or 'none'}.\n"
     claims = claims_of(one)
     yield _table(COLUMNS, cells(row for row in claims if not row.own))
+    reasons = [row for row in claims if row.verdict == NOT and row.why]
+    if reasons:
+        yield "## Why not\n"
+        yield "\n".join(f"- *{row.claim}* ({row.where}): {row.why}" for row in reasons)
+        yield ""
     own = cells(row for row in claims if row.own)
     if own:
         yield "## Claims of ioopt, not of the paper\n"
