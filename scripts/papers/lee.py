@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 from papers import lee_gangedness, lee_perturbations, lee_pictures
 from papers.claims import (
+    HOLDS,
+    PARTLY,
     Claim,
     Found,
     Picture,
@@ -180,29 +182,33 @@ def _peaks(values: Sequence[float]) -> int:
     return sum(before > 0 > after for before, after in pairwise(turns))
 
 
-def trend(
-    reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0
-) -> Found:
-    """Judge whether every curve rises (or falls) from its first value to its last
-    value.
+MOST_STEPS = 0.5
+"""The least share of the steps of a curve that go with its trend, or stay level, for
+the trend to hold "in general".
+"""
 
-    At least the share *least* of the steps of each curve must go in this direction, or
-    stay level.
+
+def trend(reading: Reading, figure: str, what: Measure, rises: bool) -> Found:
+    """Judge whether every curve rises (or falls) in general.
+
+    The last value of a curve must be above (or below) the first one, and at least
+    MOST_STEPS of its steps must go in this direction or stay level. If only the ends
+    agree with the claim, it holds partly.
     """
     name = "qi" if figure == "2" else "qc"
     sign = 1 if rises else -1
     ends = []
-    shares = []
-    arrives = True
+    words = []
     for at, values in curves(reading, figure, what).items():
         first = values[0]
         last = values[-1]
-        ends.append(f"{name} {at:g}: {first:.3g} -> {last:.3g}")
-        shares.append(fmean(sign * step >= 0 for step in _steps(values)))
-        arrives = arrives and sign * last > sign * first
-    share = min(shares)
-    ours = f"{', '.join(ends)}; {share:.0%} or more of the steps"
-    return ours, verdict(arrives and share >= least)
+        share = fmean(sign * step >= 0 for step in _steps(values))
+        ends.append(f"{name} {at:g}: {first:.3g} -> {last:.3g} ({share:.0%} of steps)")
+        word = verdict(sign * last > sign * first)
+        if word == HOLDS and share < MOST_STEPS:
+            word = PARTLY
+        words.append(word)
+    return ", ".join(ends), several(words)
 
 
 def waves(reading: Reading, what: Measure) -> Found:
