@@ -6,7 +6,8 @@ claimed), ``where`` (its place in the paper), ``paper`` (what the paper says), a
 takes the other keys of the row (such as policies and thresholds), and returns our
 figure and the verdict. A row with a ``headline``, the paper's number in short, also
 appears in the first table of the page. ``ours = true`` marks a claim of ioopt, which is
-never counted with the claims of the paper. ``why`` says why a claim does not hold.
+never counted with the claims of the paper, and ``fitted = true`` one that holds by
+definition, which is not counted either. ``why`` says why a claim does not hold.
 ``readings`` names the readings of the paper under which the claim is computed.
 
 The module of a paper has READINGS; the first of them follows the text of the paper as
@@ -73,6 +74,13 @@ class Claim(NamedTuple):
     """Whether the claim is one of ioopt, not of the paper."""
     why: str = ""
     """Why it is not as the paper says, if we know."""
+    fitted: bool = False
+    """Whether it holds by definition, because the workload is fitted to it."""
+
+    @property
+    def counted(self) -> bool:
+        """Return whether it is counted with the claims of the paper."""
+        return not self.own and not self.fitted
 
 
 class Ratio(NamedTuple):
@@ -122,6 +130,7 @@ def computed(
         headline = options.pop("headline", "")
         own = options.pop("ours", False)
         why = options.pop("why", "")
+        fitted = options.pop("fitted", False)
         under = options.pop("readings", readings)
         function = functions[options.pop("how")]
         found: dict[str, Found] = {}
@@ -135,7 +144,9 @@ def computed(
         for name, (other_figure, other_word) in found.items():
             if other_word != word:
                 other.append((name, other_word, other_figure))
-        yield Claim(claim, where, paper, figure, word, other, headline, own, why)
+        yield Claim(
+            claim, where, paper, figure, word, other, headline, own, why, fitted
+        )
 
 
 def stated(*context: object, figure: str, word: str) -> Found:

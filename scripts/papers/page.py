@@ -207,7 +207,7 @@ def _counts(
     own: list[Claim] = []
     for name, one in ended.items():
         claims = claims_of(one)
-        count = Counter(row.verdict for row in claims if not row.own)
+        count = Counter(row.verdict for row in claims if row.counted)
         own += [row for row in claims if row.own]
         line = (
             TITLES[name],
@@ -240,12 +240,16 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[s
     first, *others = one["readings"]
     yield f"Read as printed: {first}. Other readings: {'; '.join(others) or 'none'}.\n"
     claims = claims_of(one)
-    yield _table(COLUMNS, cells(row for row in claims if not row.own))
+    yield _table(COLUMNS, cells(row for row in claims if row.counted))
     reasons = [row for row in claims if row.verdict == NOT and row.why]
     if reasons:
         yield "## Why not\n"
         yield "\n".join(f"- *{row.claim}* ({row.where}): {row.why}" for row in reasons)
         yield ""
+    fitted = cells(row for row in claims if row.fitted)
+    if fitted:
+        yield "## What the workload is fitted to: not counted\n"
+        yield _table(COLUMNS, fitted)
     own = cells(row for row in claims if row.own)
     if own:
         yield "## Claims of ioopt, not of the paper\n"

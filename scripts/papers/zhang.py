@@ -470,10 +470,11 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
     the readings.
     """
     yield from table("zhang")["notes"]
-    printed = [row.verdict for row in rows].count(HOLDS)
-    from_arrival = [_verdict_from_arrival(row) for row in rows].count(HOLDS)
+    counted = [row for row in rows if row.counted]
+    printed = [row.verdict for row in counted].count(HOLDS)
+    from_arrival = [_verdict_from_arrival(row) for row in counted].count(HOLDS)
     yield (
-        f"Of {len(rows)} claims {printed} hold as printed, {from_arrival} counted "
+        f"Of {len(counted)} claims {printed} hold as printed, {from_arrival} counted "
         f"{ARRIVAL}."
     )
 

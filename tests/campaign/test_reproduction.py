@@ -40,6 +40,7 @@ CLAIMS = [
     Claim("c|d", "Fig. 2", "equal", "c 3, d 4", NOT),
     Claim("e", "Fig. 3", "no figure", "5", NOT_RUN),
     Claim("f", "", "", "6", HOLDS, own=True),
+    Claim("g", "Fig. 4", "5 of 10", "5", HOLDS, fitted=True),
 ]
 
 
