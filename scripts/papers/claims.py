@@ -8,6 +8,7 @@ figure and the verdict. A row with a ``headline``, the paper's number in short, 
 appears in the first table of the page. ``ours = true`` marks a claim of ioopt, which is
 never counted with the claims of the paper, and ``fitted = true`` one that holds by
 definition, which is not counted either. ``why`` says why a claim does not hold.
+``drawn`` puts a claim on the page of pictures, with the paper's numbers beside ours.
 ``readings`` names the readings of the paper under which the claim is computed.
 
 The module of a paper has READINGS; the first of them follows the text of the paper as
@@ -48,8 +49,21 @@ TIE_MARGIN = 0.01
 """If a mean ratio differs from 1 by less than this margin, the verdict is a tie,
 whatever the interval of the ratio.
 """
-Found = tuple[str, str]
-"""Our figure as text, and the verdict."""
+
+
+class Spot(NamedTuple):
+    """Our figure of one case of a claim: its mean and the ends of its 95 % interval."""
+
+    case: str
+    mean: float
+    low: float
+    high: float
+
+
+Found = tuple[str, str] | tuple[str, str, list[Spot]]
+"""Our figure as text, and the verdict; and the figures of the cases, for a claim that
+the page of pictures shows.
+"""
 Other = tuple[str, str, str]
 """A reading with another verdict: the name of the reading, its verdict and its
 figure.
@@ -76,6 +90,13 @@ class Claim(NamedTuple):
     """Why it is not as the paper says, if we know."""
     fitted: bool = False
     """Whether it holds by definition, because the workload is fitted to it."""
+
+    drawn: Mapping[str, Any] | None = None
+    """For a claim on the page of pictures: the ``words`` of the axis, and the
+    ``paper``'s number, or its numbers keyed by case.
+    """
+    spots: Sequence[Spot] = ()
+    """Our figures for the page of pictures."""
 
     @property
     def counted(self) -> bool:
@@ -131,21 +152,33 @@ def computed(
         own = options.pop("ours", False)
         why = options.pop("why", "")
         fitted = options.pop("fitted", False)
+        drawn = options.pop("drawn", None)
         under = options.pop("readings", readings)
         function = functions[options.pop("how")]
         found: dict[str, Found] = {}
         for name in under:
             found[name] = function(*readings[name], **options)
         leading = next(iter(found))
-        figure, word = found.pop(leading)
+        figure, word, *spots = found.pop(leading)
         if leading != printed:
             figure = f"{figure} (under: {leading})"
         other: list[Other] = []
-        for name, (other_figure, other_word) in found.items():
+        for name, (other_figure, other_word, *_) in found.items():
             if other_word != word:
                 other.append((name, other_word, other_figure))
         yield Claim(
-            claim, where, paper, figure, word, other, headline, own, why, fitted
+            claim=claim,
+            where=where,
+            paper=paper,
+            ours=figure,
+            verdict=word,
+            other=other,
+            headline=headline,
+            own=own,
+            why=why,
+            fitted=fitted,
+            drawn=drawn,
+            spots=spots[0] if drawn and spots else (),
         )
 
 

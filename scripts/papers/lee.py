@@ -22,6 +22,7 @@ from papers.claims import (
     Claim,
     Found,
     Picture,
+    Spot,
     computed,
     several,
     table,
@@ -199,16 +200,19 @@ def trend(reading: Reading, figure: str, what: Measure, rises: bool) -> Found:
     sign = 1 if rises else -1
     ends = []
     words = []
+    spots = []
     for at, values in curves(reading, figure, what).items():
         first = values[0]
         last = values[-1]
         share = fmean(sign * step >= 0 for step in _steps(values))
         ends.append(f"{name} {at:g}: {first:.3g} -> {last:.3g} ({share:.0%} of steps)")
+        change = last / max(first, NOISE)
+        spots.append(Spot(f"{name} {at:g} ms", change, change, change))
         word = verdict(sign * last > sign * first)
         if word == HOLDS and share < MOST_STEPS:
             word = PARTLY
         words.append(word)
-    return ", ".join(ends), several(words)
+    return ", ".join(ends), several(words), spots
 
 
 def waves(reading: Reading, what: Measure) -> Found:
@@ -263,6 +267,7 @@ def low_inversion(
     fragmentations = curves(reading, "3", "fragmentation")
     figures = []
     words = []
+    spots = []
     for qc, since, until in regions:
         slow = slowdowns[qc][since - 1 : until]
         fragmented = fragmentations[qc][since - 1 : until]
@@ -271,7 +276,9 @@ def low_inversion(
             f"(fragmentation {min(fragmented):.2f} to {max(fragmented):.2f})"
         )
         words.append(several([verdict(value <= most) for value in slow]))
-    return "; ".join(figures), several(words)
+        case = f"qc {qc}, qi {since} to {until} ms"
+        spots.append(Spot(case, fmean(slow), min(slow), max(slow)))
+    return "; ".join(figures), several(words), spots
 
 
 def heavy_mix(seed: int) -> dict[str, float]:

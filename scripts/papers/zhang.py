@@ -29,6 +29,7 @@ from papers.claims import (
     Found,
     Picture,
     Ratio,
+    Spot,
     below,
     computed,
     point,
@@ -242,7 +243,8 @@ def best(
             figure += f"; {word} at all"
         elif at:
             figure += f"; {word} at t_e {', '.join(at)}"
-    return figure, several(list(words.values()))
+    spots = [Spot(f"t_e {t:.0f} s", *ratio) for t, ratio in found.items()]
+    return figure, several(list(words.values())), spots
 
 
 def _better(ratio: Ratio, least: float) -> str:
@@ -417,7 +419,8 @@ def gain_by_budget(
     found = _by_budget(runs, intensity, measure)
     ratio = ratio_interval(found[0], found[320])
     means = [f"{budget}: {fmean(values):.3g}" for budget, values in found.items()]
-    return f"{gain(ratio)} (by Q {', '.join(means)})", _better(ratio, least)
+    figure = f"{gain(ratio)} (by Q {', '.join(means)})"
+    return figure, _better(ratio, least), [Spot("Q 320 over Q 0", *ratio)]
 
 
 def early_gain(runs: Runs, intensity: float, measure: str, share: float) -> Found:

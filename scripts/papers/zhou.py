@@ -28,6 +28,7 @@ from papers.claims import (
     Found,
     Picture,
     Ratio,
+    Spot,
     below,
     computed,
     ratio_interval,
@@ -308,11 +309,14 @@ def each(workloads: Sequence[str], judged: Callable[[str], Found]) -> Found:
     """
     figures = []
     words = []
+    spots: list[Spot] = []
     for workload in workloads:
-        figure, word = judged(workload)
+        figure, word, *more = judged(workload)
         figures.append(f"{workload}: {figure}")
         words.append(word)
-    return "; ".join(figures), several(words)
+        for spot in more[0] if more else ():
+            spots.append(spot._replace(case=f"workload {workload}"))
+    return "; ".join(figures), several(words), spots
 
 
 def compared(
@@ -338,14 +342,15 @@ def compared(
     def judged(workload: str) -> Found:
         ratio = runs.ratio(metric, policy, workload, factor, against)
         if within:
-            return shown(ratio), verdict(within[0] <= ratio.mean <= within[1])
-        if limit is not None:
-            return shown(ratio), reaches(ratio, limit)
-        word = _on_side(ratio, higher)
-        beyond = up_to is not None and abs(ratio.mean - 1) > abs(up_to - 1)
-        if word == HOLDS and beyond:
-            word = PARTLY
-        return shown(ratio), word
+            word = verdict(within[0] <= ratio.mean <= within[1])
+        elif limit is not None:
+            word = reaches(ratio, limit)
+        else:
+            word = _on_side(ratio, higher)
+            beyond = up_to is not None and abs(ratio.mean - 1) > abs(up_to - 1)
+            if word == HOLDS and beyond:
+                word = PARTLY
+        return shown(ratio), word, [Spot("", *ratio)]
 
     return each(workloads, judged)
 
@@ -372,11 +377,14 @@ def pairs(
 
     def judged(workload: str) -> Found:
         words = []
+        ratios = []
         for policy, other in product(policies, others):
             ratio = runs.ratio(metric, policy, workload, factor, other)
+            ratios.append(ratio)
             words.append(_on_side(ratio, higher))
         figure = f"{words.count(HOLDS)} of {len(words)} ({words.count(TIE)} ties)"
-        return figure, several(words)
+        worst = min(ratios) if higher else max(ratios)
+        return figure, several(words), [Spot("", *worst)]
 
     return each(workloads, judged)
 
@@ -417,7 +425,11 @@ def largest(
     if on:
         words.append(verdict(best == (of, on)))
     best_policy, best_workload = best
-    return f"{best_workload}: {best_policy} {shown(found[best])}", several(words)
+    figure = f"{best_workload}: {best_policy} {shown(found[best])}"
+    spots = [Spot(f"{best_policy}, workload {best_workload}", *found[best])]
+    if (of, on) in found and (of, on) != best:
+        spots.append(Spot(f"{of}, workload {on}", *named))
+    return figure, several(words), spots
 
 
 def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:

@@ -18,6 +18,7 @@ from papers.claims import (
     TIE,
     VERDICTS,
     Claim,
+    Spot,
     below,
     computed,
     reaches,
@@ -36,6 +37,8 @@ CLAIMS = [
         HOLDS,
         [("ours", TIE, "1.00")],
         "< 1",
+        drawn={"words": "a over b", "paper": {"first": 0.8}},
+        spots=[Spot("first", 0.9, 0.85, 0.95), Spot("second", 1.1, 1.05, 1.15)],
     ),
     Claim("c|d", "Fig. 2", "equal", "c 3, d 4", NOT),
     Claim("e", "Fig. 3", "no figure", "5", NOT_RUN),
@@ -168,3 +171,22 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
         if "|" in line
     ]
     assert sum(word in VERDICTS for word in told) == claims
+
+
+def test_a_drawn_claim_stands_beside_the_papers_number():
+    (axes,) = reproduction_page.draw_claims(CLAIMS[:1]).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["first", "second"]
+    diamonds = [line for line in axes.lines if line.get_marker() == "D"]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in diamonds] == [(0.8, 0)]
+    assert axes.get_title(loc="left") == "(1) Fig. 1: holds"
+
+
+def test_a_claim_has_spots_only_where_it_is_drawn():
+    def judged(**_):
+        return "0.9", HOLDS, [Spot("one", 0.9, 0.8, 1.0)]
+
+    row = {"claim": "a", "where": "", "paper": "", "how": "judged"}
+    drawn = {"words": "ratio", "paper": 1.0}
+    rows = [row, {**row, "drawn": drawn}]
+    plain, shown = computed(rows, {"judged": judged}, {"as printed": ()})
+    assert plain.spots == () and shown.spots == [Spot("one", 0.9, 0.8, 1.0)]

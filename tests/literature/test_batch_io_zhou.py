@@ -35,7 +35,7 @@ def test_a_claim_stands_under_each_reading_and_workload() -> None:
     for name in ("as printed", zhou.BY_NODES, "left-overs used"):
         read = runs._replace(reading=zhou.READINGS[name])
         words[name] = zhou.compared(read, zhou.WAIT, "cons-fcfs")
-    assert words["as printed"] == (
+    assert words["as printed"][:2] == (
         "; ".join(f"{k}: 1.50 [1.50 .. 1.50]" for k in (1, 2, 3)),
         NOT,
     )
