@@ -2,6 +2,8 @@
 trends on small workloads.
 """
 
+import re
+
 import pytest
 from batch_io_traces import by_hand
 from conftest import ENGINES
@@ -92,7 +94,16 @@ def test_trends_on_small_workloads() -> None:
     assert lost.of(zhou.WAIT, "base-line", "1", 1.5) > runs.of(
         zhou.WAIT, "base-line", "1", 1.5
     )
-    assert zhou.cheaper(runs, 16, 64)[1] == HOLDS
+
+
+def test_cons_min_aggr_sld_grows_more_slowly_than_algorithm_1() -> None:
+    """Section VI: sorting K requests against playing up to K sets of K to their
+    ends.
+    """
+    figure, word = zhou.cheaper(zhou.Runs({}), 8, 32)
+    assert word == HOLDS
+    powers = [float(text) for text in re.findall(r"as K\^([.\d]+)", figure)]
+    assert powers[0] < 1.2 and powers[1] > 2
 
 
 def test_slow_nodes_keep_the_length_of_every_phase_and_saturate_by_a_quarter() -> None:
