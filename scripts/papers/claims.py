@@ -15,7 +15,8 @@ The module of a paper has READINGS; the first of them follows the text of the pa
 literally as possible. The verdict of a row is the verdict under the first reading, and
 other readings are listed if their verdicts differ. The module has ``claims(quick)``,
 which returns the rows; ``sizes(quick)``, one line on how much is run and on which
-seeds; and optionally ``pictures(quick)`` and ``notes(rows)``. The script
+seeds; and optionally ``pictures(quick)``, ``notes(rows)`` and ``sweeps(quick)``,
+tables of what a threshold that a paper does not print decides. The script
 ``scripts/reproduce.py`` opens a campaign, so that every run becomes a row of a store,
 and a reproduction that was killed can be continued. In a test or a script without a
 campaign, the runs are computed at once.
@@ -64,6 +65,8 @@ Found = tuple[str, str] | tuple[str, str, list[Spot]]
 """Our figure as text, and the verdict; and the figures of the cases, for a claim that
 the page of pictures shows.
 """
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
+"""A table of the page beside the claims: its title, its head and its rows."""
 Other = tuple[str, str, str]
 """A reading with another verdict: the name of the reading, its verdict and its
 figure.

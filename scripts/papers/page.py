@@ -24,6 +24,7 @@ from papers.claims import (
     VERDICTS,
     Claim,
     Spot,
+    Table,
 )
 
 from ioopt.campaign.study import Study
@@ -85,11 +86,15 @@ def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
     notes: list[str] = []
     if hasattr(module, "notes"):
         notes = list(module.notes(rows))
+    sweeps: list[Table] = []
+    if hasattr(module, "sweeps"):
+        sweeps = list(module.sweeps(quick))
     return {
         "claims": rows,
         "pictures": pictures,
         "readings": list(module.READINGS),
         "notes": notes,
+        "sweeps": sweeps,
         "sizes": module.sizes(quick),
         "num_values": study.num_values,
         "seconds": study.seconds,
@@ -331,6 +336,9 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[s
     if one.get("notes"):
         notes = "\n".join(f"- {note}" for note in one["notes"])
         yield f"{notes}\n"
+    for title, head, lines in one.get("sweeps", ()):
+        yield f"## {title}\n"
+        yield _table(head, lines)
     for name, picture in one["pictures"].items():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.svg").write_text(picture["svg"])

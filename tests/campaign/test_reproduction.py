@@ -57,6 +57,7 @@ def concluded(claims, seconds=1.5):
         "seconds": seconds,
         "versions": {"ioopt": "1", "pulp": "not installed"},
         "notes": [],
+        "sweeps": [["Threshold", ["ratio", "2", "none"], [["a/b", "0.9", "1.1"]]]],
         "readings": ["as printed", "ours"],
     }
 
@@ -130,6 +131,7 @@ def test_pages_count_the_verdicts_and_prefer_full_runs(tmp_path):
     assert "the full ones have not been run" in lee and "have not been run" not in zhou
     assert "reproduce.py lee --quick`" in lee and "reproduce.py zhou`" in zhou
     assert "ioopt 1." in lee and "pulp" not in lee
+    assert "## Threshold" in lee and "|a/b   | 0.9 |  1.1|" in lee
     assert "Claims of ioopt" in zhou and "Claims of ioopt" not in lee
     assert (page.parent / "page" / "figures" / "one.svg").read_text() == "<svg></svg>"
 

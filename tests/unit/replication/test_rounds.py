@@ -365,6 +365,15 @@ def test_an_interruption_finishes_the_plan_in_haste(monkeypatch):
     assert "made without models" in result.notes[0]
 
 
+def test_models_that_end_before_proof_and_gap_are_counted():
+    problem = generate("ppa", {"tasks": 40, "nodes": 4}, 0)
+    for effort, cut in (("0.001", 1), ("5", 0)):
+        result = ioopt.solve(
+            problem, "two-stage", gap=0.3, time_limit=None, settings={"effort": effort}
+        )
+        assert result.metrics["models_cut"] == cut
+
+
 @pytest.mark.parametrize("solver", first(1, ["hierarchical", "two-stage"]))
 def test_same_seed_same_plan(solver):
     problem = generate("image-85", {"tasks": 24}, 5)
