@@ -103,7 +103,7 @@ def _reproduce(
             table = render(COLUMNS, cells(rows))
             print(f"\n{found['sizes']}\n\n{table}\n{notes}", flush=True)
             campaign.store.conclude(paper, size, found)
-            print(f"\n{paper}: {counted(row for row in rows if not row.own)}")
+            print(f"\n{paper}: {counted(row for row in rows if row.counted)}")
             print(
                 f"{paper}: {len(rows)} claims from {study.num_values} runs "
                 f"({study.num_run} of them run now), {study.seconds:.0f} s of "

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 FEATURES = ("rates", "queue")
-SHARES = ("per-node", "per-application", "even-split")
+SHARES = ("per-node", "per-application", "even-if-congested", "even-split")
 
 
 def random_extension(seed: int, *features: str) -> dict[str, Any]:

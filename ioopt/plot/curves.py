@@ -36,6 +36,7 @@ def plot_sweep(
     floor: float | None = 0.0,
     marks: Mapping[str, Sequence[tuple[float, float]]] = MappingProxyType({}),
     joined: bool = True,
+    axes: Any = None,
 ) -> Any:
     """Draw a line with error bars for each solver against a setting; return the axes.
 
@@ -46,8 +47,10 @@ def plot_sweep(
     points (setting, value) beside the lines, such as the numbers that a paper prints.
     If *joined* is false, the settings are numbers of things, such as applications, and
     no line joins their points.
+    The picture is drawn into *axes*; None: into those of a new figure.
     """
-    axes = new_axes(8, 4.2)
+    if axes is None:
+        axes = new_axes(8, 4.2)
     drawn = [point for points in lines.values() for point in points]
     across = unit_for(label, max((point[0] for point in drawn), default=0.0))
     up = unit_for(metric, max((point[1] for point in drawn), default=0.0))

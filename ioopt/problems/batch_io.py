@@ -13,7 +13,7 @@ from pydantic import Field, field_validator, model_validator
 from ioopt.problems import base
 
 Allocation = Literal["flat", "partition"]
-Share = Literal["per-node", "per-application", "even-split"]
+Share = Literal["per-node", "per-application", "even-if-congested", "even-split"]
 Loop = Literal["closed", "open"]
 QueueOrder = Literal["wfp", "fcfs", "sjf"]
 Backfill = Literal["easy", "conservative", "none"]

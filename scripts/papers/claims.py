@@ -6,14 +6,17 @@ claimed), ``where`` (its place in the paper), ``paper`` (what the paper says), a
 takes the other keys of the row (such as policies and thresholds), and returns our
 figure and the verdict. A row with a ``headline``, the paper's number in short, also
 appears in the first table of the page. ``ours = true`` marks a claim of ioopt, which is
-never counted with the claims of the paper. ``readings`` names the readings of the paper
-under which the claim is computed.
+never counted with the claims of the paper, and ``fitted = true`` one that holds by
+definition, which is not counted either. ``why`` says why a claim does not hold.
+``drawn`` puts a claim on the page of pictures, with the paper's numbers beside ours.
+``readings`` names the readings of the paper under which the claim is computed.
 
 The module of a paper has READINGS; the first of them follows the text of the paper as
 literally as possible. The verdict of a row is the verdict under the first reading, and
 other readings are listed if their verdicts differ. The module has ``claims(quick)``,
 which returns the rows; ``sizes(quick)``, one line on how much is run and on which
-seeds; and optionally ``pictures(quick)`` and ``notes(rows)``. The script
+seeds; and optionally ``pictures(quick)``, ``notes(rows)`` and ``sweeps(quick)``,
+tables of what a threshold that a paper does not print decides. The script
 ``scripts/reproduce.py`` opens a campaign, so that every run becomes a row of a store,
 and a reproduction that was killed can be continued. In a test or a script without a
 campaign, the runs are computed at once.
@@ -39,15 +42,31 @@ from ioopt.metrics import mean_and_standard_error, mean_interval
 HOLDS = "holds"
 TIE = "tie"
 PARTLY = "partly"
+MIXED = "mixed"
 NOT = "not"
 NOT_RUN = "not run"
-VERDICTS = (HOLDS, TIE, PARTLY, NOT, NOT_RUN)
+VERDICTS = (HOLDS, TIE, PARTLY, MIXED, NOT, NOT_RUN)
 TIE_MARGIN = 0.01
 """If a mean ratio differs from 1 by less than this margin, the verdict is a tie,
 whatever the interval of the ratio.
 """
-Found = tuple[str, str]
-"""Our figure as text, and the verdict."""
+
+
+class Spot(NamedTuple):
+    """Our figure of one case of a claim: its mean and the ends of its 95 % interval."""
+
+    case: str
+    mean: float
+    low: float
+    high: float
+
+
+Found = tuple[str, str] | tuple[str, str, list[Spot]]
+"""Our figure as text, and the verdict; and the figures of the cases, for a claim that
+the page of pictures shows.
+"""
+Table = tuple[str, Sequence[str], Sequence[Sequence[str]]]
+"""A table of the page beside the claims: its title, its head and its rows."""
 Other = tuple[str, str, str]
 """A reading with another verdict: the name of the reading, its verdict and its
 figure.
@@ -70,6 +89,22 @@ class Claim(NamedTuple):
     headline: str = ""
     own: bool = False
     """Whether the claim is one of ioopt, not of the paper."""
+    why: str = ""
+    """Why it is not as the paper says, if we know."""
+    fitted: bool = False
+    """Whether it holds by definition, because the workload is fitted to it."""
+
+    drawn: Mapping[str, Any] | None = None
+    """For a claim on the page of pictures: the ``words`` of the axis, and the
+    ``paper``'s number, or its numbers keyed by case.
+    """
+    spots: Sequence[Spot] = ()
+    """Our figures for the page of pictures."""
+
+    @property
+    def counted(self) -> bool:
+        """Return whether it is counted with the claims of the paper."""
+        return not self.own and not self.fitted
 
 
 class Ratio(NamedTuple):
@@ -118,20 +153,36 @@ def computed(
         paper = str(options.pop("paper")).format(**names)
         headline = options.pop("headline", "")
         own = options.pop("ours", False)
+        why = options.pop("why", "")
+        fitted = options.pop("fitted", False)
+        drawn = options.pop("drawn", None)
         under = options.pop("readings", readings)
         function = functions[options.pop("how")]
         found: dict[str, Found] = {}
         for name in under:
             found[name] = function(*readings[name], **options)
         leading = next(iter(found))
-        figure, word = found.pop(leading)
+        figure, word, *spots = found.pop(leading)
         if leading != printed:
             figure = f"{figure} (under: {leading})"
         other: list[Other] = []
-        for name, (other_figure, other_word) in found.items():
+        for name, (other_figure, other_word, *_) in found.items():
             if other_word != word:
                 other.append((name, other_word, other_figure))
-        yield Claim(claim, where, paper, figure, word, other, headline, own)
+        yield Claim(
+            claim=claim,
+            where=where,
+            paper=paper,
+            ours=figure,
+            verdict=word,
+            other=other,
+            headline=headline,
+            own=own,
+            why=why,
+            fitted=fitted,
+            drawn=drawn,
+            spots=spots[0] if drawn and spots else (),
+        )
 
 
 def stated(*context: object, figure: str, word: str) -> Found:
@@ -173,11 +224,17 @@ def reaches(ratio: tuple[float, float, float], limit: float) -> str:
 
 def several(words: Sequence[str]) -> str:
     """Return the verdict of a claim with several cases, given the verdicts of the
-    cases. The claim holds partly if only some of the cases hold.
+    cases.
+
+    The claim is mixed if it holds in one case and not in another. It holds partly if
+    there is no case against it, and only some of the cases hold.
     """
     if len(set(words)) == 1:
         return words[0]
-    if HOLDS in words or PARTLY in words:
+    holds = HOLDS in words or PARTLY in words
+    if MIXED in words or (holds and NOT in words):
+        return MIXED
+    if holds:
         return PARTLY
     if NOT in words:
         return NOT

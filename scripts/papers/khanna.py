@@ -4,8 +4,10 @@ A plan is made once for each seed and each setting of the planner; readings can 
 in these settings. Each plan is then replayed on the timeline simulator under every
 reading. Readings also differ in the link, in the barriers, and in whether copies are
 made as planned or on demand. "IP" is the scheme in rounds of Sections 4.2 to 4.4. Each
-of its models gets a fixed amount of deterministic work, so that only Figure 6b
-(processor time) depends on the machine.
+of its models gets a fixed amount of deterministic work; in Figure 6b it runs to its
+end or to a gap, and only the processor time there depends on the machine.
+
+Figures 2a, 3, 4 and 5 have one batch of IMAGE, ``SMALL_TASKS``.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ from papers.claims import (
     Found,
     Picture,
     Ratio,
+    Spot,
+    Table,
     below,
     computed,
-    point,
+    ratio_interval,
     reaches,
     several,
     table,
@@ -35,6 +39,7 @@ import ioopt
 from ioopt import registry
 from ioopt.generate.replication.generate import generate
 from ioopt.metrics import mean_interval
+from ioopt.plot.bars import plot_bars
 from ioopt.plot.curves import plot_sweep
 from ioopt.problems.replication import (
     LinkModel,
@@ -45,7 +50,7 @@ from ioopt.problems.replication import (
 from ioopt.protocols import SolveRequest
 from ioopt.solvers.replication.greedy.job_data_present import When
 
-SIZED = ("tasks", "many_tasks", "ppa_tasks", "most_500")
+SIZED = ("tasks", "many_tasks", "ppa_tasks", "gap_tasks", "most_500")
 """Settings of workloads whose values are taken from the size of the run."""
 LINKS: tuple[LinkModel, ...] = ("shared", "per-node")
 SPAN = "makespan_seconds"
@@ -55,6 +60,16 @@ NAMES = {
     "minmin": "MinMin",
     "job-data-present": "JobDataPresent",
 }
+SMALL_TASKS: Mapping[str, Any] = MappingProxyType(
+    {"cap": "300MB", "files_per_task": 8, "ct_share": 0.7}
+)
+"""Settings of IMAGE in which all sentences on it hold.
+
+A task has at most 300 MB, since Figure 4b begins with disks of 300 MB, and a disk holds
+"the files required for at least a single task" (Section 4.2). Tasks of up to 8 files,
+cut at 300 MB, then have 6 files on average as in Section 5.1. With 4 and 64 MB a file
+they have 259 MB on average, where Section 5.2 says "around 300MB".
+"""
 
 
 @dataclass(frozen=True)
@@ -64,10 +79,13 @@ class Reading:
     """
 
     room: Room = "largest"
+    small_tasks: bool = True
+    """Whether tasks of IMAGE fit the smallest disk of Figure 4b."""
     node_disk_rate: str | None = None
-    windows: str = "box"
-    when: When = "start"
+    when: When = "idle-head"
     threshold: int | None = 6
+    thresh: float = 0.2
+    """The tolerance of (17)."""
     work: float = 1.0
     """The factor by which the deterministic work of a model is multiplied."""
 
@@ -85,39 +103,42 @@ class Reading:
 
 
 _PRIVATE = "private links"
+_MEAN = "room for a task of mean size"
+_LARGE = "IMAGE tasks of up to 500 MB"
 READINGS = {
     "one shared link, rounds with barriers, room for the largest task, moves as "
-    "planned": Reading(),
+    "planned, JobDataPresent dynamic, IMAGE tasks of at most 300 MB": Reading(),
     _PRIVATE: Reading(link="per-node"),
     "moves on demand": Reading(moves="advice"),
     "no barriers": Reading(barriers=False),
     f"{_PRIVATE}, no barriers": Reading(link="per-node", barriers=False),
-    **{
-        f"{_PRIVATE}, node disks of {rate} MB/s": Reading(
-            link="per-node", node_disk_rate=f"{rate}MB/s"
-        )
-        for rate in (100, 40, 25)
-    },
-    "JobDataPresent gives its first task to an idle node": Reading(when="idle-head"),
+    f"{_PRIVATE}, node disks of 40 MB/s": Reading(
+        link="per-node", node_disk_rate="40MB/s"
+    ),
+    "JobDataPresent assigns all tasks at the start": Reading(when="start"),
     "JobDataPresent looks for an idle node's best task": Reading(when="idle-scan"),
     "DataLeastLoaded copies nothing": Reading(threshold=None),
     "three times the work a model": Reading(work=3.0),
-    "room for the next task": Reading(room="next"),
-    "evicts what is missing, no barriers (ours)": Reading(
-        room="missing", barriers=False
-    ),
-    "SAT along the curve (ours)": Reading(windows="curve"),
+    _MEAN: Reading(room="mean"),
+    _LARGE: Reading(small_tasks=False),
+    f"{_LARGE}, {_MEAN}": Reading(small_tasks=False, room="mean"),
 }
 """The readings. The first follows the text of the paper; the next four differ from it
 only in the replays.
 """
+REPLAYS = list(READINGS)[:5]
 GROUPS = {
-    "first": list(READINGS)[:1],
+    "first": REPLAYS[:1],
     "planned": [name for name, reading in READINGS.items() if reading.work == 1],
-    "links": list(READINGS)[:2],
-    "replays": list(READINGS)[:5],
+    "links": REPLAYS[:2],
+    "replays": REPLAYS,
+    "large": [*REPLAYS, _LARGE],
 }
 """For each name of a group in the table, the readings under which a row is judged."""
+
+
+CHOOSING = range(3)
+"""The seeds on which readings, work, thresholds and the gap were chosen."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +153,8 @@ class Sizes:
     """The number of tasks in Figure 5."""
     ppa_tasks: int
     """The number of PPA tasks in Figure 6."""
+    gap_tasks: int
+    """The number of PPA tasks in Figure 6b where models run to a gap."""
 
     @property
     def most_500(self) -> int:
@@ -147,7 +170,12 @@ class Sizes:
         """
         if quick:
             return cls(
-                seeds=range(3), effort=0.02, tasks=40, many_tasks=60, ppa_tasks=160
+                seeds=CHOOSING,
+                effort=0.02,
+                tasks=40,
+                many_tasks=60,
+                ppa_tasks=160,
+                gap_tasks=80,
             )
         return cls(
             seeds=range(100, 110),
@@ -155,6 +183,7 @@ class Sizes:
             tasks=100,
             many_tasks=400,
             ppa_tasks=2000,
+            gap_tasks=200,
         )
 
 
@@ -172,28 +201,35 @@ def run(
     solver: str,
     metric: str = SPAN,
     options: Options = NONE,
+    gap: float | None = None,
 ) -> list[float]:
     """Return the *metric* of a solver on a workload under a reading, with one value for
     each seed.
+
+    If *gap* is given, the models of IP end at this relative gap.
     """
     preset, given = workload
     settings: dict[str, Any] = {}
+    if preset.startswith("image") and reading.small_tasks:
+        settings.update(SMALL_TASKS)
     for key, value in given.items():
         settings[key] = getattr(size, value) if value in SIZED else value
     if reading.node_disk_rate is not None:
         settings["node_disk_rate"] = reading.node_disk_rate
     if preset.startswith("sat"):
-        settings["windows"] = reading.windows
+        settings["windows"] = "box"
     own: dict[str, Any] = {"when": reading.when, "threshold": reading.threshold}
     if solver != "job-data-present":
         own = {"room": reading.room}
     if solver in IP:
         own["effort"] = reading.work * size.effort
+        own["thresh"] = reading.thresh
     asked = {
         "preset": preset,
         "settings": settings,
         "solver": solver,
         "options": own | options,
+        "gap": gap,
     }
     found = values_of(solved, [{**asked, "seed": seed} for seed in size.seeds])
     return [one[reading.replay(solver)][metric] for one in found]
@@ -204,13 +240,15 @@ def solved(
     settings: Mapping[str, Any],
     solver: str,
     options: Mapping[str, Any],
+    gap: float | None,
     seed: int,
 ) -> Figures:
     """Solve one workload once, and replay the plan in each way that a reading can ask
     for.
 
     Returns the metrics of each replay, keyed by its name. In all replays a file is
-    copied from the least loaded node among those that hold the file.
+    copied from the least loaded node among those that hold the file. ``cut`` is 1 if a
+    model ended after its work, above *gap*.
     """
     problem = generate(preset, settings, seed)
     spec = registry.solver(solver, registry.KINDS["replication"])
@@ -225,8 +263,11 @@ def solved(
         return outcome
 
     ioopt.solve("cycle3", solver)  # Loading happens once and is not measured.
-    result = ioopt.solve(problem, timed, seed=seed, time_limit=None)
-    planned = {"milliseconds": 1000 * spent[0] / len(problem.tasks)}
+    result = ioopt.solve(problem, timed, seed=seed, time_limit=None, gap=gap)
+    planned = {
+        "milliseconds": 1000 * spent[0] / len(problem.tasks),
+        "cut": float(result.metrics.get("models_cut", 0) > 0),
+    }
     if result.violations or result.plan is None:
         raise SystemExit(f"{problem.name}: {solver}: {result.status} {result.notes}")
     plan = ReplicationPlan.model_validate({**result.plan, "sources": "least-loaded"})
@@ -280,6 +321,7 @@ def least(
     first, *others = chain
     figures = []
     words = []
+    spots = []
     for preset in presets:
         ours = run(size, reading, (preset, set), first, metric, options)
         for other in others:
@@ -289,7 +331,8 @@ def least(
             ratio = _ratio(ours, run(size, reading, (preset, set), other, metric))
             figures.append(_in_words(name, ratio))
             words.append(below(ratio))
-    return ", ".join(figures), several(words)
+            spots.append(Spot(name, *ratio))
+    return ", ".join(figures), several(words), spots
 
 
 def copies_pay(size: Sizes, reading: Reading, preset: str, set: Options) -> Found:
@@ -299,7 +342,8 @@ def copies_pay(size: Sizes, reading: Reading, preset: str, set: Options) -> Foun
     workload = (preset, set)
     without = run(size, reading, workload, "two-stage", options={"replication": False})
     ratio = _ratio(run(size, reading, workload, "two-stage"), without)
-    return _in_words("with/without", ratio), below(ratio)
+    spots = [Spot(preset, *ratio)]
+    return _in_words("with/without", ratio), below(ratio), spots
 
 
 def falling(
@@ -356,23 +400,53 @@ def planning(
     first: Sequence[Any],
     second: Sequence[Any],
     limit: float | None = None,
+    gap: float | None = None,
 ) -> Found:
     """Judge whether *first* needs less processor time for each task to plan than
     *second*.
 
     Both are given as (solver, settings, options). If *limit* is given, the ratio of the
-    two times must be at most *limit*.
+    two times must be at most *limit*. If *gap* is given, the models run to this
+    relative gap or to their end; the figure counts the plans with a model that was cut
+    off before, whose time is too short. The ratio is that of the means, as the clock
+    of a processor may have coarse ticks.
     """
     sides = []
+    ends = []
     for solver, set, options in (first, second):
-        workload = ("ppa", set)
-        sides.append(run(size, reading, workload, solver, "milliseconds", options))
-    ratio = _ratio(*sides)
+        asked = (size, reading, ("ppa", set), solver)
+        sides.append(run(*asked, "milliseconds", options, gap))
+        cut = run(*asked, "cut", options, gap)
+        if gap is not None and any(cut):
+            ends.append(f"{solver} cut off on {sum(cut):.0f} of {len(cut)} seeds")
+    ratio = ratio_interval(base=sides[1], over=sides[0])
     means = " against ".join(f"{mean_interval(side)[0]:.3f}" for side in sides)
-    figure = f"{_in_words('ratio', ratio)} ({means} ms)"
+    figure = f"{_in_words('ratio', ratio)} ({'; '.join([f'{means} ms', *ends])})"
     if limit is None:
         return figure, below(ratio)
     return figure, reaches(ratio, limit)
+
+
+def sweeps(quick: bool) -> Iterator[Table]:
+    """Yield a table for each threshold that the paper does not print, on the seeds on
+    which it was chosen.
+    """
+    size = replace(Sizes.of(quick), seeds=CHOOSING)
+    for row in table("khanna")["sweeps"]:
+        lines = []
+        for (preset, set), (first, second) in product(row["workloads"], row["pairs"]):
+            found = []
+            for value in row["values"]:
+                reading = Reading(**{row["field"]: value or None})
+                sides = [
+                    run(size, reading, (preset, set), solver)
+                    for solver in (first, second)
+                ]
+                ratio = _ratio(*sides)
+                found.append(f"{ratio.mean:.3f} {below(ratio)}")
+            lines.append((f"{preset}: {NAMES[first]}/{NAMES[second]}", *found))
+        head = [row["words"], *(str(value or "none") for value in row["values"])]
+        yield row["title"], head, lines
 
 
 def sizes(quick: bool) -> str:
@@ -380,10 +454,10 @@ def sizes(quick: bool) -> str:
     size = Sizes.of(quick)
     return (
         f"{size.tasks} tasks ({size.many_tasks} in Figure 5, PPA {size.most_500} and "
-        f"in Figure 6 {size.ppa_tasks}), seeds {size.seeds[0]} to {size.seeds[-1]} "
-        "(readings, work and thresholds were chosen on seeds 0 to 2), "
-        f"{size.effort:g} deterministic seconds a model (Figure 6: 0.5); mean ± half "
-        "of the 95 % interval"
+        f"in Figure 6 {size.ppa_tasks}; {size.gap_tasks} where models run to a gap), "
+        f"seeds {size.seeds[0]} to {size.seeds[-1]} (readings, work, thresholds and "
+        f"gap were chosen on seeds 0 to 2), {size.effort:g} deterministic seconds a "
+        "model (Figure 6a: 0.5); mean ± half of the 95 % interval"
     )
 
 
@@ -400,31 +474,52 @@ def claims(quick: bool) -> list[Claim]:
 
 def notes(rows: Sequence[Claim]) -> Iterator[str]:
     """Yield sentences that explain what decides the claims."""
-    yield from table("khanna")["why"]
+    yield from table("khanna")["notes"]
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Draw Figures 2 to 6 under the first reading.
+    """Draw Figures 2 to 6 under the first reading, Figure 2 beside private links, with
+    95 % intervals.
 
     The text of the paper gives no numbers for these figures, so no points of the paper
     are marked.
     """
     size = Sizes.of(quick)
-    reading = next(iter(READINGS.values()))
     for row in table("khanna")["pictures"]:
-        metric = row.get("metric", SPAN)
-        lines = {}
-        for name, solver, options in row["lines"]:
-            line = []
-            for at, preset, set in row["points"]:
+        draw = _bars if "bars" in row else _lines
+        yield Picture(row["name"], row["caption"], draw(size, row))
+
+
+def _bars(size: Sizes, row: Mapping[str, Any]) -> Any:
+    """Draw a picture with a group of bars for each workload; return the axes."""
+    panels = {}
+    for name, reading in zip(row["panels"], READINGS.values()):
+        solvers = {}
+        for words, solver, options in row["solvers"]:
+            bars = []
+            for group, preset, set in row["bars"]:
+                metric = row.get("metric", SPAN)
                 values = run(size, reading, (preset, set), solver, metric, options)
-                line.append(point(at, values))
-            lines[name] = line
-        axes = plot_sweep(
-            lines,
-            row["across"],
-            row["words"],
-            title=row["caption"],
-            joined=not row["across"].startswith("application"),
-        )
-        yield Picture(row["name"], row["caption"], axes)
+                mean, _, high = mean_interval(values)
+                bars.append((group, mean, high - mean))
+            solvers[words] = bars
+        panels[name] = solvers
+    return plot_bars(panels, row["across"], row["words"], title=row["caption"])
+
+
+def _lines(size: Sizes, row: Mapping[str, Any]) -> Any:
+    """Draw a picture with a line for each solver, from 0 on; return the axes."""
+    reading = next(iter(READINGS.values()))
+    metric = row.get("metric", SPAN)
+    lines = {}
+    for words, solver, options in row["solvers"]:
+        line = []
+        for at, preset, set in row["points"]:
+            gap = row.get("gap")
+            values = run(size, reading, (preset, set), solver, metric, options, gap)
+            mean, _, high = mean_interval(values)
+            line.append((at, mean, high - mean, len(values)))
+        lines[words] = line
+    axes = plot_sweep(lines, row["across"], row["words"], title=row["caption"])
+    axes.set_ylim(bottom=0)
+    return axes

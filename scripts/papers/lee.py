@@ -17,9 +17,12 @@ from typing import Any, Literal
 
 from papers import lee_gangedness, lee_perturbations, lee_pictures
 from papers.claims import (
+    HOLDS,
+    PARTLY,
     Claim,
     Found,
     Picture,
+    Spot,
     computed,
     several,
     table,
@@ -180,29 +183,36 @@ def _peaks(values: Sequence[float]) -> int:
     return sum(before > 0 > after for before, after in pairwise(turns))
 
 
-def trend(
-    reading: Reading, figure: str, what: Measure, rises: bool, least: float = 0.0
-) -> Found:
-    """Judge whether every curve rises (or falls) from its first value to its last
-    value.
+MOST_STEPS = 0.5
+"""The least share of the steps of a curve that go with its trend, or stay level, for
+the trend to hold "in general".
+"""
 
-    At least the share *least* of the steps of each curve must go in this direction, or
-    stay level.
+
+def trend(reading: Reading, figure: str, what: Measure, rises: bool) -> Found:
+    """Judge whether every curve rises (or falls) in general.
+
+    The last value of a curve must be above (or below) the first one, and at least
+    MOST_STEPS of its steps must go in this direction or stay level. If only the ends
+    agree with the claim, it holds partly.
     """
     name = "qi" if figure == "2" else "qc"
     sign = 1 if rises else -1
     ends = []
-    shares = []
-    arrives = True
+    words = []
+    spots = []
     for at, values in curves(reading, figure, what).items():
         first = values[0]
         last = values[-1]
-        ends.append(f"{name} {at:g}: {first:.3g} -> {last:.3g}")
-        shares.append(fmean(sign * step >= 0 for step in _steps(values)))
-        arrives = arrives and sign * last > sign * first
-    share = min(shares)
-    ours = f"{', '.join(ends)}; {share:.0%} or more of the steps"
-    return ours, verdict(arrives and share >= least)
+        share = fmean(sign * step >= 0 for step in _steps(values))
+        ends.append(f"{name} {at:g}: {first:.3g} -> {last:.3g} ({share:.0%} of steps)")
+        change = last / max(first, NOISE)
+        spots.append(Spot(f"{name} {at:g} ms", change, change, change))
+        word = verdict(sign * last > sign * first)
+        if word == HOLDS and share < MOST_STEPS:
+            word = PARTLY
+        words.append(word)
+    return ", ".join(ends), several(words), spots
 
 
 def waves(reading: Reading, what: Measure) -> Found:
@@ -257,6 +267,7 @@ def low_inversion(
     fragmentations = curves(reading, "3", "fragmentation")
     figures = []
     words = []
+    spots = []
     for qc, since, until in regions:
         slow = slowdowns[qc][since - 1 : until]
         fragmented = fragmentations[qc][since - 1 : until]
@@ -265,7 +276,9 @@ def low_inversion(
             f"(fragmentation {min(fragmented):.2f} to {max(fragmented):.2f})"
         )
         words.append(several([verdict(value <= most) for value in slow]))
-    return "; ".join(figures), several(words)
+        case = f"qc {qc}, qi {since} to {until} ms"
+        spots.append(Spot(case, fmean(slow), min(slow), max(slow)))
+    return "; ".join(figures), several(words), spots
 
 
 def heavy_mix(seed: int) -> dict[str, float]:

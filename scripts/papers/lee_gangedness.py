@@ -22,7 +22,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from papers.claims import Found, values_of, verdict
+from papers.claims import Found, Spot, values_of, verdict
 from papers.lee_perturbations import SEED
 
 from ioopt.generate.flexgang.message_counts import TABLE_3, message_samples
@@ -176,4 +176,5 @@ def factor(*context: object, least: float) -> Found:
     low = min(ratios["LU"], ratios["Enum"])
     factors = {name: low / ratios[name] for name in ("Water", "Barnes")}
     ours = ", ".join(f"LU / {name} {value:.2f}" for name, value in factors.items())
-    return ours, verdict(min(factors.values()) >= least)
+    spots = [Spot(f"LU / {name}", *[value] * 3) for name, value in factors.items()]
+    return ours, verdict(min(factors.values()) >= least), spots

@@ -16,7 +16,15 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
-from papers.claims import Found, below, ratio_interval, several, values_of, verdict
+from papers.claims import (
+    Found,
+    Spot,
+    below,
+    ratio_interval,
+    several,
+    values_of,
+    verdict,
+)
 
 from ioopt.generate.flexgang.perturbation import APPLICATIONS
 from ioopt.measure import laboratory
@@ -126,6 +134,7 @@ def slope(
     """
     figures = []
     words = []
+    spots = []
     for name, target in cases.items():
         first, *others = measured(name.split(" - "), reading, **changes)
         values = []
@@ -133,12 +142,13 @@ def slope(
             values.append(times * (value - sum(subtracted)))
         mean, low, high = mean_interval(values)
         figures.append(f"{name} {mean:.3f} [{low:.3f} .. {high:.3f}]")
+        spots.append(Spot(name, mean, low, high))
         if rule == "within":
             words.append(verdict(abs(mean - target) <= within))
         else:
             ends = [1 + SIGNS[rule] * (x - target) for x in (mean, low, high)]
             words.append(below((ends[0], min(ends), max(ends))))
-    return "; ".join(figures), several(words)
+    return "; ".join(figures), several(words), spots
 
 
 def one_recording(app: Json, seed: int, window: float) -> Recording:
@@ -273,6 +283,7 @@ def needs(reading: Reading, by: str) -> Found:
         gammas[name] = float(np.mean(found) - 1 / 4) / (3 / 4)
     parts: dict[str, list[float]] = {}
     figures = []
+    spots = []
     for name, recordings in recorded(reading).items():
         if by == "rate":
             parts[name] = means(recordings, "gang")
@@ -281,10 +292,11 @@ def needs(reading: Reading, by: str) -> Found:
         mean, low, high = mean_interval(parts[name])
         interval = f"{mean:.3g} [{low:.3g} .. {high:.3g}]"
         figures.append(f"{name} {interval}, gamma {gammas[name]:.2f}")
+        spots.append(Spot(name, mean, low, high))
     rising = sorted(gammas, key=lambda name: gammas[name])
     falling = sorted(parts, key=lambda name: -fmean(parts[name]))
     if by == "rate":
         holds = falling[0] == rising[0]
     else:
         holds = falling == rising
-    return "; ".join(figures), verdict(holds)
+    return "; ".join(figures), verdict(holds), spots

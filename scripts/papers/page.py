@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import metadata
+from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from papers.claims import HOLDS, NOT, NOT_RUN, PARTLY, TIE, TIE_MARGIN, VERDICTS, Claim
+from papers.claims import (
+    HOLDS,
+    MIXED,
+    NOT,
+    NOT_RUN,
+    PARTLY,
+    TIE,
+    TIE_MARGIN,
+    VERDICTS,
+    Claim,
+    Spot,
+    Table,
+)
 
 from ioopt.campaign.study import Study
 from ioopt.tables import render
@@ -35,15 +49,24 @@ The rules were fixed before the reported seeds were run:
 - **{TIE}**: the interval includes equality, or the means differ by less than
   {100 * TIE_MARGIN:g} %
 - **{PARTLY}**: the direction holds and the number is not met, or some of several cases
-  hold
+  hold and none is against it
+- **{MIXED}**: some cases hold, and in others the interval lies on the other side
 - **{NOT}**: the interval lies on the other side
 - **{NOT_RUN}**: it needs what does not exist any more, or is not built
 
+[Six claims of each paper](reproduction/pictures.md) are drawn beside its numbers.
 [Every equation, algorithm, figure and workload](coverage.md) of the papers has its
 place in the code.
 
 ## The main claims
 """
+PICTURES = """# Main claims beside the papers' numbers
+
+Written by `python scripts/reproduce.py all`. A dot is our figure under the paper's
+text, with its 95 % interval; a diamond is the number that the paper prints, or the
+limit that its words set ("better": 1).
+"""
+OURS = "#0072B2"
 COLUMNS = ("claim", "where", "the paper's word", "ours", "verdict", "other readings")
 ABSENT = "not installed"
 
@@ -63,11 +86,15 @@ def conclusion(module: ModuleType, quick: bool, study: Study) -> dict[str, Any]:
     notes: list[str] = []
     if hasattr(module, "notes"):
         notes = list(module.notes(rows))
+    sweeps: list[Table] = []
+    if hasattr(module, "sweeps"):
+        sweeps = list(module.sweeps(quick))
     return {
         "claims": rows,
         "pictures": pictures,
         "readings": list(module.READINGS),
         "notes": notes,
+        "sweeps": sweeps,
         "sizes": module.sizes(quick),
         "num_values": study.num_values,
         "seconds": study.seconds,
@@ -119,13 +146,76 @@ def write_page(page: Path, found: Mapping[tuple[str, str], Conclusion]) -> None:
     for name, one in ended.items():
         text = "\n".join(_section(name, chosen[name], one, folder / "figures"))
         (folder / f"{name}.md").write_text(text)
+    shown = _pictured(ended, folder)
+    (folder / "pictures.md").write_text("\n".join(shown))
     parts = [HEAD, _headlines(ended, page.stem), *_counts(chosen, ended)]
     page.write_text("\n".join(parts))
 
 
 def claims_of(one: Conclusion) -> list[Claim]:
     """Return the claims in the stored results of a paper."""
-    return [Claim(*row) for row in one["claims"]]
+    claims = [Claim(*row) for row in one["claims"]]
+    return [row._replace(spots=[Spot(*spot) for spot in row.spots]) for row in claims]
+
+
+def _pictured(ended: Mapping[str, Conclusion], folder: Path) -> Iterator[str]:
+    """Yield the page of pictures, and write a picture for each paper into the folder
+    ``figures``.
+    """
+    yield PICTURES
+    for name, one in ended.items():
+        rows = [row for row in claims_of(one) if row.drawn and row.spots]
+        if not rows:
+            continue
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+        picture = folder / "figures" / f"{name}-claims.svg"
+        picture.write_text(_svg(draw_claims(rows)))
+        words = "; ".join(f"({k}) {row.claim}" for k, row in enumerate(rows, 1))
+        yield f"## {TITLES[name]}\n"
+        yield f"![Claims beside the paper's numbers](figures/{name}-claims.svg)\n"
+        yield f"*{words}. [All claims]({name}.md).*\n"
+
+
+def draw_claims(rows: Sequence[Claim]) -> Any:
+    """Draw a panel for each claim, with our figures beside the paper's numbers; return
+    the figure.
+    """
+    from matplotlib.figure import Figure
+
+    across = min(3, len(rows))
+    down = math.ceil(len(rows) / across)
+    figure = Figure(figsize=(4.2 * across, 2.6 * down), layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False).flat
+    for number, (axes, row) in enumerate(zip_longest(panels, rows), 1):
+        if row is None:
+            axes.set_axis_off()
+        else:
+            _draw_claim(axes, row, f"({number}) {row.where}: {row.verdict}")
+    return figure
+
+
+def _draw_claim(axes: Any, row: Claim, title: str) -> None:
+    """Draw our figure of each case with its interval, and the paper's numbers as
+    diamonds.
+    """
+    drawn = row.drawn or {}
+    numbers = drawn["paper"]
+    for place, spot in enumerate(row.spots):
+        left, right = spot.mean - spot.low, spot.high - spot.mean
+        axes.errorbar(
+            spot.mean, place, xerr=[[left], [right]], fmt="o", color=OURS, capsize=3
+        )
+        paper = numbers.get(spot.case) if isinstance(numbers, Mapping) else numbers
+        if paper is not None:
+            axes.plot(paper, place, "D", mfc="none", mec="black")
+    axes.set_yticks(range(len(row.spots)), [spot.case for spot in row.spots])
+    axes.set_ylim(len(row.spots) - 0.5, -0.5)
+    axes.set_xlabel(drawn["words"], fontsize="small")
+    axes.tick_params(labelsize="small")
+    axes.set_title(title, fontsize="small", loc="left")
+    axes.spines[["top", "right"]].set_visible(False)
+    if drawn.get("equal", True):
+        axes.axvline(1.0, lw=0.8, color="0.7", zorder=0)
 
 
 def counted(rows: Iterable[Claim]) -> str:
@@ -196,7 +286,7 @@ def _counts(
     own: list[Claim] = []
     for name, one in ended.items():
         claims = claims_of(one)
-        count = Counter(row.verdict for row in claims if not row.own)
+        count = Counter(row.verdict for row in claims if row.counted)
         own += [row for row in claims if row.own]
         line = (
             TITLES[name],
@@ -229,7 +319,16 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[s
     first, *others = one["readings"]
     yield f"Read as printed: {first}. Other readings: {'; '.join(others) or 'none'}.\n"
     claims = claims_of(one)
-    yield _table(COLUMNS, cells(row for row in claims if not row.own))
+    yield _table(COLUMNS, cells(row for row in claims if row.counted))
+    reasons = [row for row in claims if row.verdict == NOT and row.why]
+    if reasons:
+        yield "## Why not\n"
+        yield "\n".join(f"- *{row.claim}* ({row.where}): {row.why}" for row in reasons)
+        yield ""
+    fitted = cells(row for row in claims if row.fitted)
+    if fitted:
+        yield "## What the workload is fitted to: not counted\n"
+        yield _table(COLUMNS, fitted)
     own = cells(row for row in claims if row.own)
     if own:
         yield "## Claims of ioopt, not of the paper\n"
@@ -237,6 +336,9 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[s
     if one.get("notes"):
         notes = "\n".join(f"- {note}" for note in one["notes"])
         yield f"{notes}\n"
+    for title, head, lines in one.get("sweeps", ()):
+        yield f"## {title}\n"
+        yield _table(head, lines)
     for name, picture in one["pictures"].items():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.svg").write_text(picture["svg"])

@@ -9,14 +9,16 @@ claim names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from papers.claims import (
     HOLDS,
     NOT,
@@ -27,6 +29,7 @@ from papers.claims import (
     Found,
     Picture,
     Ratio,
+    Spot,
     below,
     computed,
     point,
@@ -240,7 +243,8 @@ def best(
             figure += f"; {word} at all"
         elif at:
             figure += f"; {word} at t_e {', '.join(at)}"
-    return figure, several(list(words.values()))
+    spots = [Spot(f"t_e {t:.0f} s", *ratio) for t, ratio in found.items()]
+    return figure, several(list(words.values())), spots
 
 
 def _better(ratio: Ratio, least: float) -> str:
@@ -415,7 +419,8 @@ def gain_by_budget(
     found = _by_budget(runs, intensity, measure)
     ratio = ratio_interval(found[0], found[320])
     means = [f"{budget}: {fmean(values):.3g}" for budget, values in found.items()]
-    return f"{gain(ratio)} (by Q {', '.join(means)})", _better(ratio, least)
+    figure = f"{gain(ratio)} (by Q {', '.join(means)})"
+    return figure, _better(ratio, least), [Spot("Q 320 over Q 0", *ratio)]
 
 
 def early_gain(runs: Runs, intensity: float, measure: str, share: float) -> Found:
@@ -470,10 +475,11 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
     the readings.
     """
     yield from table("zhang")["notes"]
-    printed = [row.verdict for row in rows].count(HOLDS)
-    from_arrival = [_verdict_from_arrival(row) for row in rows].count(HOLDS)
+    counted = [row for row in rows if row.counted]
+    printed = [row.verdict for row in counted].count(HOLDS)
+    from_arrival = [_verdict_from_arrival(row) for row in counted].count(HOLDS)
     yield (
-        f"Of {len(rows)} claims {printed} hold as printed, {from_arrival} counted "
+        f"Of {len(counted)} claims {printed} hold as printed, {from_arrival} counted "
         f"{ARRIVAL}."
     )
 
@@ -489,89 +495,128 @@ def _verdict_from_arrival(row: Claim) -> str:
 
 
 def pictures(quick: bool) -> Iterator[Picture]:
-    """Draw slowdown and wait against the load, the number of local jobs, and Figure 8.
+    """Draw slowdown, response and wait against the load, the number of local jobs, and
+    Figure 8.
 
-    Numbers that the text of the paper prints are marked.
+    Slowdown and response are drawn twice: from a job's start, as the verdicts count
+    them first, and from its arrival. The numbers of local jobs that the text of the
+    paper prints are marked.
     """
-    runs = replace(runs_of(quick), since="arrival")
-    drawn: list[tuple[Any, str]] = [*product((*CLASSES, "mixed"), ("slowdown", "wait"))]
-    for intensity, measure in (*drawn, (0.5, "local")):
-        policies = FOUR if measure == "local" else POLICIES
-        lines = {}
-        for policy in policies:
-            line = []
-            for load, seconds in enumerate(LOADS_SECONDS):
-                values = runs.values(measure, policy, load, intensity)
-                line.append(point(seconds, values))
-            lines[policy] = line
-        marks: Marks = {}
-        if (intensity, measure) == (0.5, "slowdown"):
-            marks = _printed_slowdowns(runs)
-        elif measure == "local":
-            marks = {"paper": [(t, n) for t, n in table("zhang")["local_jobs"]]}
-        yield _picture(lines, measure, f"{intensity}", f"r = {intensity}", LOAD, marks)
+    runs = runs_of(quick)
+    for intensity, measure in product((*CLASSES, "mixed"), FIGURES[0.5]):
+        lines = _by_load(POLICIES, measure, intensity)
+        figure = FIGURES[intensity][measure]
+        yield _picture(
+            runs, lines, measure, f"{intensity}", f"{figure}, r = {intensity}", LOAD
+        )
+    marks = {"paper": [(t, n) for t, n in table("zhang")["local_jobs"]]}
+    lines = _by_load(FOUR, "local", 0.5)
+    yield _picture(
+        runs, lines, "local", "0.5", "Sections 3.5 and 3.7, r = 0.5", LOAD, marks
+    )
     parameters: list[tuple[str, str, Sequence[float]]] = [
         ("budget", "Q (tasks)", BUDGETS),
         ("migration", "C (s)", COSTS),
     ]
-    for measure, (name, across, places) in product(("slowdown", "wait"), parameters):
-        lines = {}
-        for r in CLASSES:
-            line = []
-            for at in places:
-                option = {name: at}
-                values = runs.values(measure, "migrate-iogs", LAST, r, **option)
-                line.append(point(at, values))
-            lines[f"r = {r}"] = line
+    for measure, (name, across, places) in product(FIGURES[0.5], parameters):
+        lines = {
+            f"r = {r}": {
+                at: {"policy": "migrate-iogs", "load": LAST, "intensity": r, name: at}
+                for at in places
+            }
+            for r in CLASSES
+        }
         title = "Figure 8, highest load"
-        yield _picture(lines, measure, f"8-{name}", title, across, {})
+        yield _picture(runs, lines, measure, f"8-{name}", title, across)
 
 
-def _printed_slowdowns(runs: Runs) -> Marks:
-    """Return the largest slowdowns at r = .5 that the text of the paper allows,
-    relative to our GS and IOGS.
-
-    According to the text, IOGS has at most half the slowdown of GS, and a third from
-    2000 s on; Migrate-IOGS has at most half the slowdown of IOGS from 2500 s on.
-    """
-    iogs_marks = []
-    migrate_marks = []
-    for load, seconds in enumerate(LOADS_SECONDS):
-        gs = runs.mean("slowdown", "gs", load, 0.5)
-        iogs = runs.mean("slowdown", "iogs", load, 0.5)
-        divisor = 3 if seconds >= 2000 else 2
-        iogs_marks.append((seconds, gs / divisor))
-        if seconds >= 2500:
-            migrate_marks.append((seconds, iogs / 2))
-    return {
-        "paper: iogs at most": iogs_marks,
-        "paper: migrate-iogs at most": migrate_marks,
-    }
-
-
+Lines = Mapping[str, Mapping[float, Mapping[str, Any]]]
+"""For each curve, the options of :meth:`Runs.values` at each place."""
 Marks = Mapping[str, list[tuple[float, float]]]
 """For each name in the legend, the points to mark as (place, value)."""
 LOAD = "mean local run time (s)"
+INSTANTS = ("start", "arrival")
+"""The instants from which slowdown and response count."""
 WORDS = {
-    "slowdown": "mean slowdown from arrival",
+    "slowdown": "mean slowdown (factor)",
+    "response": "mean response (s)",
     "wait": "mean wait (s)",
     "local": "local jobs of 10,000 (count)",
 }
+FIGURES: Mapping[Any, Mapping[str, str]] = {
+    0.5: {
+        "slowdown": "Figures 4a, 6a and 9a",
+        "response": "Section 3.7 (no figure)",
+        "wait": "Figures 4d, 6d and 9d",
+    },
+    0.33: {
+        "slowdown": "Figures 4b, 6b and 9b",
+        "response": "Section 3.7 (no figure)",
+        "wait": "Figures 4e, 6e and 9e",
+    },
+    0.1: {
+        "slowdown": "Figures 4c, 6c and 9c",
+        "response": "Section 3.7 (no figure)",
+        "wait": "Figures 4f, 6f and 9f",
+    },
+    "mixed": {
+        "slowdown": "Figure 10a",
+        "response": "Section 4 (no figure)",
+        "wait": "Figure 10b",
+    },
+}
+"""For each I/O intensity and measure, the place in the paper that shows it."""
+
+
+def _by_load(policies: Iterable[str], measure: str, intensity: Any) -> Lines:
+    """Return a curve for each of *policies*, with a place for each load."""
+    return {
+        policy: {
+            seconds: {"policy": policy, "load": load, "intensity": intensity}
+            for load, seconds in enumerate(LOADS_SECONDS)
+        }
+        for policy in policies
+    }
 
 
 def _picture(
-    lines: Mapping[str, Any],
+    runs: Runs,
+    lines: Lines,
     measure: str,
     name: str,
     title: str,
     across: str,
-    marks: Marks,
+    marks: Marks = MappingProxyType({}),
 ) -> Picture:
-    """Draw means and standard errors; the vertical axis is logarithmic from 1
-    upwards.
+    """Draw means and standard errors; slowdowns, waits and counts are logarithmic.
+
+    Slowdown and response have a panel for each of INSTANTS.
     """
-    axes = plot_sweep(lines, across, WORDS[measure], title=title, marks=marks)
-    axes.set_yscale("symlog", linthresh=1.0)
-    axes.set_ylim(bottom=1.0 if measure == "slowdown" else 0.0)
+    twice = measure in ("slowdown", "response")
+    instants = INSTANTS if twice else INSTANTS[:1]
+    figure = Figure(figsize=(1 + 6.5 * len(instants), 4.2), layout="constrained")
+    panels = figure.subplots(1, len(instants), sharey=True, squeeze=False)[0]
+    for axes, since in zip(panels, instants):
+        counted = replace(runs, since=since)
+        curves = {}
+        for label, places in lines.items():
+            curves[label] = [
+                point(at, counted.values(measure, **options))
+                for at, options in places.items()
+            ]
+        heading = f"from {since}" if twice else ""
+        plot_sweep(curves, across, WORDS[measure], heading, marks=marks, axes=axes)
+        if axes is not panels[-1]:
+            axes.get_legend().remove()
+    first, *_ = panels
+    first.autoscale(axis="y")  # after both panels, which share the axis
+    if measure == "slowdown":
+        first.set_yscale("log", base=2)
+    elif measure != "response":
+        first.set_yscale("symlog", linthresh=1.0)
+    first.yaxis.set_major_formatter("{x:,g}")
+    first.set_ylim(bottom=1.0 if measure == "slowdown" else 0.0)
     caption = f"{title}: {WORDS[measure]} against {across} (mean, standard error)"
-    return Picture(f"zhang-{measure}-{name}", caption, axes)
+    if twice:
+        caption += "; time counts from a job's start and from its arrival"
+    return Picture(f"zhang-{measure}-{name}", caption, first)

@@ -3,10 +3,12 @@ about FILL.
 
 The paper shows three single months of one machine. Here every figure is a mean over
 months generated from three presets with paired seeds, with its 95 % interval. The text
-is read as follows: slowdowns in ascending order (rule 13), sharing by nodes (Section
-III.A.4), and left-over bandwidth unused (rule 11). Most of the other readings change
-one of these. A claim that names no workload has three cases, one for each workload.
-FILL is compared with ADAPTIVE.
+is read as follows: BASE_LINE gives each application its maximum where all fit, and
+splits the bandwidth evenly where they do not (Section IV.D); slowdowns in ascending
+order (rule 13); left-over bandwidth unused (rule 11); a node sends 1/32 GB/s (1,536
+GB/s in all, Figure 1); utilisation counts busy node-hours (Section IV.C). Each of the
+other readings changes one of these. A claim that names no workload has three cases, one
+for each workload. FILL is compared with ADAPTIVE.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from papers.claims import (
     Found,
     Picture,
     Ratio,
+    Spot,
     below,
     computed,
     ratio_interval,
@@ -39,6 +42,7 @@ from papers.claims import (
 from ioopt.decisions.batch_io import GrantFunction, IoPolicy, Limits, Request, View
 from ioopt.generate.batch_io.generate import MIRA, generate
 from ioopt.plot.curves import plot_sweep
+from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.registry.policies import io_policy
 from ioopt.sim.batch_io.results import metrics_of
 from ioopt.sim.batch_io.trace import Trace
@@ -72,6 +76,7 @@ METRICS = (
     "mean_response_seconds",
     "mean_runtime_seconds",
     "utilisation",
+    "useful_utilisation",
     "io_delay_seconds",
     "node_weighted_io_delay",
 )
@@ -80,10 +85,18 @@ RESPONSE = "mean_response_seconds"
 UTILISATION = "utilisation"
 
 
+FAST = "1/32 GB/s"
+SLOW = "20.3 MB/s"
+"""The rates of a node. With the first all nodes drive 1,536 GB/s, as Figure 1 says;
+with the second a quarter of the nodes saturates the storage, as Sections I and II.B
+say.
+"""
+
+
 class Reading(NamedTuple):
     """One reading of what the paper leaves open."""
 
-    share: str = "per-node"
+    share: str = "even-if-congested"
     """How BASE_LINE shares the bandwidth among the requests."""
     top: str = ""
     """The suffix ``+top`` if conservative policies also use left-over bandwidth,
@@ -91,6 +104,10 @@ class Reading(NamedTuple):
     """
     order: str = "ascending"
     """Whether the requests with the smallest or the largest slowdown go first."""
+    nodes: str = FAST
+    """The rate of a node: FAST or SLOW."""
+    utilisation: str = "utilisation"
+    """The metric that stands for the utilisation of the paper."""
 
     def policy(self, name: str) -> str:
         """Return the policy, with its setting, that stands for the policy *name* of the
@@ -105,18 +122,16 @@ class Reading(NamedTuple):
         return name
 
 
+BY_NODES = "shared by nodes"
 READINGS = {
     "as printed": Reading(),
     "most slowed first": Reading(order="descending"),
-    "even split": Reading(share="even-split"),
-    "per application": Reading(share="per-application"),
+    "per application, left-overs shared again": Reading(share="per-application"),
+    BY_NODES: Reading(share="per-node"),
     "left-overs used": Reading(top="+top"),
-    "even split, most slowed first": Reading("even-split", order="descending"),
+    "a quarter of the nodes saturates the storage": Reading(nodes=SLOW),
+    "useful node-hours": Reading(utilisation="useful_utilisation"),
 }
-SINGLE = tuple(READINGS)[:5]
-"""The readings under which a row that names none is judged: those that change at most
-one assumption.
-"""
 
 
 class Size(NamedTuple):
@@ -137,8 +152,8 @@ class Runs(NamedTuple):
     """The metrics of all runs, and the reading under which they are looked up."""
 
     values: dict[tuple[Any, ...], list[dict[str, float]]]
-    """The metrics, keyed by (workload, loop, policy, expansion factor); each item has
-    one element for each seed.
+    """The metrics, keyed by (workload, loop, policy, expansion factor, rate of a node);
+    each item has one element for each seed.
     """
     reading: Reading = READINGS["as printed"]
 
@@ -151,7 +166,10 @@ class Runs(NamedTuple):
         loop: str = "closed",
     ) -> list[float]:
         """Return *metric* under *policy*, with one value for each seed."""
-        key = (workload, loop, self.reading.policy(policy), factor)
+        reading = self.reading
+        key = (workload, loop, reading.policy(policy), factor, reading.nodes)
+        if metric == UTILISATION:
+            metric = reading.utilisation
         return [run[metric] for run in self.values[key]]
 
     def ratio(
@@ -173,9 +191,37 @@ class Runs(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _trace(
-    preset: str, seed: int, factor: float, settings: tuple[tuple[str, str], ...]
+    preset: str,
+    seed: int,
+    factor: float,
+    nodes: str,
+    settings: tuple[tuple[str, str], ...],
 ) -> Trace:
-    return Trace.of(generate(preset, dict(settings), seed), factor, False)
+    problem = generate(preset, dict(settings), seed)
+    if nodes == SLOW:
+        problem = with_slow_nodes(problem)
+    return Trace.of(problem, factor, False)
+
+
+def with_slow_nodes(problem: BatchIoProblem) -> BatchIoProblem:
+    """Return the same jobs on a machine of which a quarter saturates the storage.
+
+    The bytes of each job change with its peak rate, so that its I/O takes as long as
+    before when nobody else transfers.
+    """
+    machine = problem.machine
+    rate = machine.storage_bytes_per_second / (machine.nodes / 4)
+    slow = machine.model_copy(update={"node_bytes_per_second": rate})
+    jobs = []
+    for job in problem.jobs:
+        nodes = machine.allocated_nodes(job.nodes)
+        share = slow.peak(nodes) / machine.peak(nodes)
+        phases = tuple(
+            phase.model_copy(update={"io_bytes": phase.io_bytes * share})
+            for phase in job.phases
+        )
+        jobs.append(job.model_copy(update={"phases": phases}))
+    return problem.model_copy(update={"machine": slow, "jobs": tuple(jobs)})
 
 
 def one_run(
@@ -184,11 +230,12 @@ def one_run(
     factor: float,
     loop: str,
     policy: str,
+    nodes: str,
     settings: dict[str, str],
     engine: str,
 ) -> dict[str, float]:
     """Simulate one policy on one workload and return the metrics."""
-    trace = _trace(preset, seed, factor, tuple(settings.items()))
+    trace = _trace(preset, seed, factor, nodes, tuple(settings.items()))
     name, _, setting = policy.partition(":")
     given: dict[str, str] = {}
     if setting:
@@ -199,12 +246,12 @@ def one_run(
     return {name: float(found[name]) for name in METRICS}
 
 
-def _needed(workload: str, factor: float) -> Iterator[tuple[str, str]]:
-    """Yield, as (loop, policy), the runs that claims and pictures need for a workload
-    and an expansion factor.
+def _needed(workload: str, factor: float) -> Iterator[tuple[str, str, str]]:
+    """Yield, as (loop, policy, rate of a node), the runs that claims and pictures need
+    for a workload and an expansion factor.
     """
     if workload not in WORKLOADS:
-        yield from product(("closed", "open"), ("adaptive", "fill"))
+        yield from product(("closed", "open"), ("adaptive", "fill"), [FAST])
         return
     readings = list(READINGS.values())
     if factor not in PRINTED:
@@ -212,27 +259,30 @@ def _needed(workload: str, factor: float) -> Iterator[tuple[str, str]]:
     names = ["base-line", *PAPER_POLICIES]
     if factor == 1.0:
         names.append("no-congestion")
-    policies = [reading.policy(name) for reading, name in product(readings, names)]
-    for policy in dict.fromkeys(policies):
-        yield "closed", policy
+    asked = [
+        ("closed", reading.policy(name), reading.nodes)
+        for reading, name in product(readings, names)
+    ]
+    yield from dict.fromkeys(asked)
 
 
 def run_all(size: Size) -> Runs:
     """Run all combinations of policy, workload, seed and expansion factor that claims
     and pictures need.
     """
-    keys: list[tuple[str, str, str, float]] = []
+    keys: list[tuple[str, str, str, float, str]] = []
     asked: list[dict[str, Any]] = []
     seeds = range(FIRST_SEED, FIRST_SEED + size.seeds)
     for workload, seed, factor in product(PRESETS, seeds, FACTORS):
-        for loop, policy in _needed(workload, factor):
-            keys.append((workload, loop, policy, factor))
+        for loop, policy, nodes in _needed(workload, factor):
+            keys.append((workload, loop, policy, factor, nodes))
             one = {
                 "preset": PRESETS[workload],
                 "seed": seed,
                 "factor": factor,
                 "loop": loop,
                 "policy": policy,
+                "nodes": nodes,
                 "settings": size.settings,
                 "engine": size.engine,
             }
@@ -259,11 +309,14 @@ def each(workloads: Sequence[str], judged: Callable[[str], Found]) -> Found:
     """
     figures = []
     words = []
+    spots: list[Spot] = []
     for workload in workloads:
-        figure, word = judged(workload)
+        figure, word, *more = judged(workload)
         figures.append(f"{workload}: {figure}")
         words.append(word)
-    return "; ".join(figures), several(words)
+        for spot in more[0] if more else ():
+            spots.append(spot._replace(case=f"workload {workload}"))
+    return "; ".join(figures), several(words), spots
 
 
 def compared(
@@ -289,14 +342,15 @@ def compared(
     def judged(workload: str) -> Found:
         ratio = runs.ratio(metric, policy, workload, factor, against)
         if within:
-            return shown(ratio), verdict(within[0] <= ratio.mean <= within[1])
-        if limit is not None:
-            return shown(ratio), reaches(ratio, limit)
-        word = _on_side(ratio, higher)
-        beyond = up_to is not None and abs(ratio.mean - 1) > abs(up_to - 1)
-        if word == HOLDS and beyond:
-            word = PARTLY
-        return shown(ratio), word
+            word = verdict(within[0] <= ratio.mean <= within[1])
+        elif limit is not None:
+            word = reaches(ratio, limit)
+        else:
+            word = _on_side(ratio, higher)
+            beyond = up_to is not None and abs(ratio.mean - 1) > abs(up_to - 1)
+            if word == HOLDS and beyond:
+                word = PARTLY
+        return shown(ratio), word, [Spot("", *ratio)]
 
     return each(workloads, judged)
 
@@ -323,11 +377,14 @@ def pairs(
 
     def judged(workload: str) -> Found:
         words = []
+        ratios = []
         for policy, other in product(policies, others):
             ratio = runs.ratio(metric, policy, workload, factor, other)
+            ratios.append(ratio)
             words.append(_on_side(ratio, higher))
         figure = f"{words.count(HOLDS)} of {len(words)} ({words.count(TIE)} ties)"
-        return figure, several(words)
+        worst = min(ratios) if higher else max(ratios)
+        return figure, several(words), [Spot("", *worst)]
 
     return each(workloads, judged)
 
@@ -368,7 +425,11 @@ def largest(
     if on:
         words.append(verdict(best == (of, on)))
     best_policy, best_workload = best
-    return f"{best_workload}: {best_policy} {shown(found[best])}", several(words)
+    figure = f"{best_workload}: {best_policy} {shown(found[best])}"
+    spots = [Spot(f"{best_policy}, workload {best_workload}", *found[best])]
+    if (of, on) in found and (of, on) != best:
+        spots.append(Spot(f"{of}, workload {on}", *named))
+    return figure, several(words), spots
 
 
 def rising(runs: Runs, metric: str, policies: Sequence[str]) -> Found:
@@ -497,8 +558,7 @@ def claims(quick: bool) -> list[Claim]:
     under = {}
     for name, reading in READINGS.items():
         under[name] = (runs._replace(reading=reading),)
-    rows = [{"readings": SINGLE, **row} for row in table("zhou")["claims"]]
-    return list(computed(rows, globals(), under))
+    return list(computed(table("zhou")["claims"], globals(), under))
 
 
 def notes(rows: Sequence[Claim]) -> Iterator[str]:
@@ -514,7 +574,7 @@ def notes(rows: Sequence[Claim]) -> Iterator[str]:
     )
     printed = [row for row in rows if not row.own]
     counts = []
-    for name in SINGLE:
+    for name in READINGS:
         words = [_verdict_under(name, row) for row in printed]
         counts.append(f"{name} {words.count(HOLDS)}")
     yield f"Of {len(printed)} claims of the paper hold: {', '.join(counts)}."

@@ -1,8 +1,9 @@
 """Define the reference policies NO_CONGESTION (rule 6) and BASE_LINE (rule 16).
 
 Zhou et al. describe BASE_LINE twice. Section III.A.4 shares the storage per node
-(rules 7 and 25); this is the default. Section IV.D shares it "evenly among
-applications"; two readings of these words are settings (rule 27).
+(rules 7 and 25); this is the default. Section IV.D, which defines the experiments,
+shares it "evenly among applications" in the case of congestion; three readings of
+these words are settings (rule 27).
 """
 
 from ioopt.decisions.batch_io import (
@@ -41,6 +42,7 @@ BASE_LINE = IoPolicy("base-line", share_by_nodes)
 SHARED = {
     "per-node": BASE_LINE,
     "per-application": IoPolicy("base-line", per_application),
+    "even-if-congested": IoPolicy("base-line", even_split),
     "even-split": IoPolicy("base-line", even_split, full_when_fits=False),
 }
 """BASE_LINE for each value of its setting ``share``."""

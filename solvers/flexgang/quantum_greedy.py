@@ -154,11 +154,13 @@ def realised_outcome(
     bound: float | None = None,
     stop: StopReason = StopReason.FINISHED,
     deadline: Deadline | None = None,
+    start: Sequence[Option] | None = None,
 ) -> Outcome:
     """Simulate several plans; return the outcome of the one with the least realised
     cost.
 
-    The plans are *options*, and the best uniform quantum. If several visits per cycle
+    The plans are *options*, those from which the solver started (*start*, if it did),
+    and the best uniform quantum. If several visits per cycle
     cost much more than predicted, the options that *again* returns for the one-visit
     problem are tried too. Notes compare the plans. A plan that cannot be simulated
     before the *deadline* is left out. If *options* cannot be simulated either, their
@@ -208,6 +210,16 @@ def realised_outcome(
         else:
             told.append(
                 f"one visit per cycle costs no less ({once_a_cycle:.4g}); {apart}"
+            )
+    if start is not None and list(start) != list(options):
+        before = min(cost for cost, *_ in tried)
+        begun_with = attempt(start)
+        if begun_with is None:
+            told.append("no time was left to simulate the plan of the start")
+        elif begun_with < before:
+            told.append(
+                f"the plan of the start costs less: {begun_with:.4g} against "
+                f"{before:.4g}"
             )
     uniform = _least_uniform(costs)
     if uniform is not None and _key(costs, uniform)[0] == 0:

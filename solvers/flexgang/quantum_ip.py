@@ -34,7 +34,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
     if not _costs_in_time(costs, lengths, request.deadline):
         if start is None:
             return Outcome(None, stop=StopReason.TIME)
-        return _realised(costs, start, request, StopReason.TIME)
+        return _realised(costs, start, start, request, StopReason.TIME)
     model = QuantumModel(costs, sorted(lengths))
     build = request.deadline.elapsed() - begun
     answer = run(model, start, request)
@@ -47,7 +47,7 @@ def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
         options: Sequence[Option] = start
     else:
         options = model.options(answer.values)
-    outcome = _realised(costs, options, request, answer.stop, answer.bound)
+    outcome = _realised(costs, options, start, request, answer.stop, answer.bound)
     versions = {}
     if answer.backend:
         versions[answer.backend] = answer.version
@@ -73,11 +73,13 @@ def _costs_in_time(
 def _realised(
     costs: QuantumCosts,
     options: Sequence[Option],
+    start: Sequence[Option] | None,
     request: SolveRequest,
     stop: StopReason,
     bound: float | None = None,
 ) -> Outcome:
-    """Simulate *options*, compare them with simpler plans, and return the best outcome.
+    """Simulate *options*, compare them with the plan of the *start* and with simpler
+    plans, and return the best outcome.
 
     If one visit per cycle is tried, the program is solved again with such options only.
     """
@@ -94,7 +96,7 @@ def _realised(
             return model.options(answer.values)
         return start
 
-    return realised_outcome(costs, options, again, bound, stop, request.deadline)
+    return realised_outcome(costs, options, again, bound, stop, request.deadline, start)
 
 
 def _start(costs: QuantumCosts, request: SolveRequest) -> Sequence[Option] | None:

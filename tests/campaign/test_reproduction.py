@@ -11,12 +11,14 @@ from campaign_helpers import ROOT, environment, rows_so_far, wait_for_rows
 from papers import page as reproduction_page
 from papers.claims import (
     HOLDS,
+    MIXED,
     NOT,
     NOT_RUN,
     PARTLY,
     TIE,
     VERDICTS,
     Claim,
+    Spot,
     below,
     computed,
     reaches,
@@ -35,10 +37,13 @@ CLAIMS = [
         HOLDS,
         [("ours", TIE, "1.00")],
         "< 1",
+        drawn={"words": "a over b", "paper": {"first": 0.8}},
+        spots=[Spot("first", 0.9, 0.85, 0.95), Spot("second", 1.1, 1.05, 1.15)],
     ),
     Claim("c|d", "Fig. 2", "equal", "c 3, d 4", NOT),
     Claim("e", "Fig. 3", "no figure", "5", NOT_RUN),
     Claim("f", "", "", "6", HOLDS, own=True),
+    Claim("g", "Fig. 4", "5 of 10", "5", HOLDS, fitted=True),
 ]
 
 
@@ -52,6 +57,7 @@ def concluded(claims, seconds=1.5):
         "seconds": seconds,
         "versions": {"ioopt": "1", "pulp": "not installed"},
         "notes": [],
+        "sweeps": [["Threshold", ["ratio", "2", "none"], [["a/b", "0.9", "1.1"]]]],
         "readings": ["as printed", "ours"],
     }
 
@@ -66,7 +72,9 @@ def test_verdicts_follow_the_printed_rules():
     # and 10 % more is not
     found = [(0.6, 0.5, 0.7), (0.8, 0.75, 0.85), (1.1, 1.05, 1.15)]
     assert [reaches(ratio, 0.7) for ratio in found] == [HOLDS, PARTLY, NOT]
-    assert several([HOLDS, HOLDS]) == HOLDS and several([HOLDS, NOT]) == PARTLY
+    assert several([HOLDS, HOLDS]) == HOLDS and several([HOLDS, NOT]) == MIXED
+    assert several([HOLDS, TIE]) == several([PARTLY, TIE]) == PARTLY
+    assert several([MIXED, HOLDS]) == several([PARTLY, TIE, NOT]) == MIXED
     assert several([TIE, NOT]) == NOT and several([TIE, TIE]) == TIE
 
 
@@ -103,9 +111,9 @@ def test_pages_count_the_verdicts_and_prefer_full_runs(tmp_path):
     # lee: one holds, one not; zhou: the full run's three, without ours; sums of
     # claims, runs, seconds
     lee_title, zhou_title = (reproduction_page.TITLES[name] for name in ("lee", "zhou"))
-    assert [lee_title, "quick", "2", "1", "0", "0", "1", "0", "7", "4"] in rows
-    assert [zhou_title, "full", "3", "1", "0", "0", "1", "1", "7", "2"] in rows
-    assert ["all", "", "5", "2", "0", "0", "2", "1", "14", "6"] in rows
+    assert [lee_title, "quick", "2", "1", "0", "0", "0", "1", "0", "7", "4"] in rows
+    assert [zhou_title, "full", "3", "1", "0", "0", "0", "1", "1", "7", "2"] in rows
+    assert ["all", "", "5", "2", "0", "0", "0", "2", "1", "14", "6"] in rows
     assert "ioopt's own claims: 1 holds" in text
     headline = [
         "[Lee et al.](page/lee.md)",
@@ -123,6 +131,7 @@ def test_pages_count_the_verdicts_and_prefer_full_runs(tmp_path):
     assert "the full ones have not been run" in lee and "have not been run" not in zhou
     assert "reproduce.py lee --quick`" in lee and "reproduce.py zhou`" in zhou
     assert "ioopt 1." in lee and "pulp" not in lee
+    assert "## Threshold" in lee and "|a/b   | 0.9 |  1.1|" in lee
     assert "Claims of ioopt" in zhou and "Claims of ioopt" not in lee
     assert (page.parent / "page" / "figures" / "one.svg").read_text() == "<svg></svg>"
 
@@ -164,3 +173,22 @@ def test_a_killed_reproduction_goes_on_where_it_was(tmp_path):
         if "|" in line
     ]
     assert sum(word in VERDICTS for word in told) == claims
+
+
+def test_a_drawn_claim_stands_beside_the_papers_number():
+    (axes,) = reproduction_page.draw_claims(CLAIMS[:1]).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["first", "second"]
+    diamonds = [line for line in axes.lines if line.get_marker() == "D"]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in diamonds] == [(0.8, 0)]
+    assert axes.get_title(loc="left") == "(1) Fig. 1: holds"
+
+
+def test_a_claim_has_spots_only_where_it_is_drawn():
+    def judged(**_):
+        return "0.9", HOLDS, [Spot("one", 0.9, 0.8, 1.0)]
+
+    row = {"claim": "a", "where": "", "paper": "", "how": "judged"}
+    drawn = {"words": "ratio", "paper": 1.0}
+    rows = [row, {**row, "drawn": drawn}]
+    plain, shown = computed(rows, {"judged": judged}, {"as printed": ()})
+    assert plain.spots == () and shown.spots == [Spot("one", 0.9, 0.8, 1.0)]

@@ -116,6 +116,7 @@ OF_THE_SEARCH = (
     "evaluations",
     "replays",
     "scheduling_milliseconds_per_task",
+    "models_cut",
     "queues_bound_seconds",
     "per_pattern",
     "ranking",

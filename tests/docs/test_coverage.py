@@ -52,6 +52,15 @@ def test_every_path_and_name_is_there() -> None:
     ]
 
 
+def test_every_row_names_a_test_or_a_row_of_the_reproduction() -> None:
+    for row in table(r"[KZGL]\d+"):
+        tests = re.findall(r"`tests/\S+\.py`(?: `test_\w+`)*", row[3])
+        assert all(" " in test for test in tests), f"{row[0]} names no function"
+        judged = "reproduction" in row[3]
+        assert not judged or "`scripts/papers/" in row[2], f"{row[0]} names no row"
+        assert tests or judged or row[4].startswith("not built"), row[0]
+
+
 def test_ids_statuses_and_counts() -> None:
     rows, stated = table(r"[KZGL]\d+"), table(r"(?:\[\w+ et al\.\S+|all)")
     total: Counter[str] = Counter()

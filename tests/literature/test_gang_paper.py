@@ -86,6 +86,27 @@ def test_figure_5b_gs_packs() -> None:
     assert result.metrics["matrix_utilisation"] == 1.0
 
 
+def test_iogs_takes_the_fullest_row_in_which_its_file_nodes_are_free() -> None:
+    """Section 3.3: J's nodes 0 and 1 are free in all rows, and row 1 has the fewest
+    free slots. K's are free in rows 0 and 2; row 0 has fewer. Row 2 is for replicas.
+    """
+    running = [
+        {"id": "A", "columns": [3], "file_nodes": [3], "home_row": 0},
+        {"id": "B", "columns": [2, 3], "file_nodes": [2, 3], "home_row": 1},
+    ]
+    matrix, _ = _decide("iogs", 4, 3, {"J": [0, 1], "K": [0, 2]}, running)
+    assert matrix == ["K . K A", "J J B B", "J J . A"]
+
+
+def test_the_queue_stops_at_the_first_that_does_not_fit() -> None:
+    """Sections 3.2 and 3.3: J does not fit beside A, and K, which would, waits."""
+    running = [{"id": "A", "columns": [0], "file_nodes": [0], "home_row": 0}]
+    for policy, first in (("gs", [0, 1, 2, 3]), ("iogs", [0, 1])):
+        matrix, result = _decide(policy, 4, 1, {"J": first, "K": [2]}, running)
+        assert matrix == ["A . . ."]
+        assert result.metrics["started_jobs"] == 0
+
+
 FIGURE_7 = [
     {"id": "B", "columns": [1], "file_nodes": [1], "home_row": 1},
     {"id": "C", "columns": [2, 3], "file_nodes": [2, 3], "home_row": 0},
@@ -107,6 +128,27 @@ def test_figure_7_after_a_left(policy: str, matrix: list[str], moved: int) -> No
     found, result = _decide(policy, 4, 2, {}, FIGURE_7)
     assert found == matrix
     assert result.metrics["migrated_tasks"] == moved
+
+
+def test_figure_7_when_d_starts() -> None:
+    """Section 3.5: E's node 3 is free in row 1, where GS would take node 0. D's nodes 0
+    and 1 are A's in row 0 and B's in row 1: as GS does, D starts on nodes 0 and 2.
+    """
+    a = {"id": "A", "columns": [0, 1], "file_nodes": [0, 1], "home_row": 0}
+    matrix, _ = _decide(
+        "adaptive-iogs", 4, 2, {"E": [3], "D": [0, 1]}, [a, *FIGURE_7[:2]]
+    )
+    assert matrix == ["A A C C", "D B D E"]
+
+
+def test_one_task_off_its_file_node_makes_the_job_remote() -> None:
+    """Section 2.2: job 1 has its files on nodes 0 and 1, job 0 runs on node 0. On nodes
+    1 and 2 it takes the 200 s of remote I/O, not the 100 s of local.
+    """
+    jobs = [(0.0, [0], 1000.0, 2000.0), (0.0, [0, 1], 100.0, 200.0)]
+    result = ioopt.solve(workload(jobs, nodes=3, levels=1), "adaptive-iogs")
+    remote = (result.schedule or {})["jobs"][1]
+    assert (remote["local"], remote["finish_seconds"]) == (False, 200.0)
 
 
 def test_migration_budget_zero_is_adaptive() -> None:
@@ -171,6 +213,10 @@ def test_claims_over_loads_are_judged_at_each() -> None:
     )
     assert zhang.best(Stated(), "iogs", ["gs"], 0.5)[1] == "holds"
     assert zhang.best(Stated(), "gs", ["iogs"], 0.5)[1] == "not"
-    found = zhang.simulated("gs", 8, 0.5, 0, 50, 20.0, 64)
+
+
+def test_response_counts_from_start_and_from_arrival() -> None:
+    """Section 2.3: t_f - t_s; from arrival the wait t_s - t_a is in it."""
+    found = zhang.simulated("gs", 8, 0.5, 0, 300, 20.0, 64)
     both = found["wait"] + found["response_from_start"]
-    assert found["response_from_arrival"] == pytest.approx(both)
+    assert found["wait"] > 0 and found["response_from_arrival"] == pytest.approx(both)

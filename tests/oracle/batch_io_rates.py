@@ -31,7 +31,10 @@ def policy_rates(sim: Any, queue: list[Request]) -> Rates:
     if name == "no-congestion":
         return peaks(queue)
     if name == "base-line":
-        if sim.share == "even-split":
+        all_fit = sum(r["peak"] for r in queue) <= sim.bw
+        if sim.share == "even-if-congested" and all_fit:
+            return peaks(queue)
+        if sim.share in ("even-split", "even-if-congested"):
             return {r["id"]: min(r["peak"], sim.bw / len(queue)) for r in queue}
         if sim.share == "per-application":
             return by_nodes([{**r, "n": 1} for r in queue], sim.bw)

@@ -83,6 +83,21 @@ def test_replay_evicts_by_the_same_rule():
     assert [row[2] for row in evictions] == pytest.approx([9, 9, 28 / 3, 16])
 
 
+def test_room_for_the_largest_task_is_made_as_each_ends():
+    """The mechanism of Section 4.3: c (5 + 1 s) is first, then a (6 + 1); room for the
+    90 bytes of b empties the disk after each, and b fetches f and g: 9 + 1. Where what
+    is missing alone leaves, f stays for b: 3 + 1.
+    """
+    tasks = {"a": (1, "f"), "b": (1, "fg"), "c": (1, "h")}
+    case = document([{"disk_bytes": 100}], {"f": 60, "g": 30, "h": 50}, tasks)
+    problem = ioopt.load(case)
+    for room, end, fetched in (("largest", 23, "ffgh"), ("missing", 17, "fgh")):
+        plan, ends = plan_minmin(problem, room=room)
+        assert plan.order == {"n0": ("c", "a", "b")}
+        assert ends == [end]
+        assert sorted(file for file, _ in plan.remote) == list(fetched)
+
+
 def test_plans_equal_the_exact_planner():
     evictions = 0
     for seed in range(200):

@@ -15,6 +15,7 @@ from ioopt.comparing.picture import plot_comparison
 from ioopt.options import Deadline
 from ioopt.pictures import draw_result, page_of
 from ioopt.plot import palette
+from ioopt.plot.bars import plot_bars
 from ioopt.plot.curves import plot_sweep
 from ioopt.plot.gantt import plot_replication, plot_timeline
 from ioopt.plot.lanes import Rows
@@ -438,3 +439,22 @@ def test_points_of_things_without_an_order_are_not_joined():
         axes = plot_sweep({"a": points}, "application", "s", joined=joined)
         assert axes.lines[0].get_linestyle() == style
         assert axes.lines[0].get_marker() == "o"
+
+
+def test_bars_in_panels_have_one_axis_from_0():
+    """Heights in minutes; an error bar ends at 0, where its length is more."""
+    bars = [("A", 600.0, 900.0), ("B", 1200.0, 60.0)]
+    fewer = [("A", 300.0, 0.0), ("B", 900.0, 0.0)]
+    solvers = {"one": bars, "two": fewer}
+    axes = plot_bars(
+        {"left": solvers, "right": solvers}, "workload", "makespan_seconds"
+    )
+    left, right = axes.figure.axes
+    assert left.get_ylim() == right.get_ylim() and left.get_ylim()[0] == 0
+    assert left.get_ylabel().endswith("(min)")
+    assert [bar.get_height() for bar in right.patches] == [10.0, 20.0, 5.0, 15.0]
+    lows = [line.get_segments()[0][0][1] for line in left.collections]
+    assert min(lows) == 0.0
+    legend = axes.figure.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["one", "two"]
+    assert [panel.get_title() for panel in (left, right)] == ["left", "right"]

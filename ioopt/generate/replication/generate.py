@@ -276,10 +276,10 @@ def _scans(
     names = rng.permutation(max(2000, cohort))[:cohort].tolist()
     files: list[ScanFile] = []
     for date in range(dates):
-        for name in names:
-            at = len(files)
-            storage = at % settings.storage_nodes
-            if large[at]:
+        for place, name in enumerate(names):
+            # The images of a patient are spread over all storage nodes.
+            storage = (date + place) % settings.storage_nodes
+            if large[len(files)]:
                 files.append((f"p{name:04}d{date:03}-ct", LARGE_BYTES, storage))
             else:
                 files.append((f"p{name:04}d{date:03}-mri", SMALL_BYTES, storage))

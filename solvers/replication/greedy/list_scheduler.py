@@ -381,6 +381,8 @@ class ListScheduler:
         """(task, node) in the order of commitment."""
         self.moves: list[Move] = []
         self.evictions = 0
+        self._waiting = sorted(map(problem.task_bytes, range(len(problem.tasks))))
+        """The input bytes of each task that is not committed, in increasing order."""
         self._counts = sorted(set(self.need))
         self.cores = [self._cores_of(node) for node in problem.nodes]
         self.memory = [self._memory_of(node) for node in problem.nodes]
@@ -429,6 +431,7 @@ class ListScheduler:
             self.start[k] = start
             self.end[k] = end
             self.order.append((k, i))
+            del self._waiting[bisect_left(self._waiting, self.problem.task_bytes(k))]
             self.cores[i].take(self.need[k], start, end)
             memory = self.memory[i]
             if memory is not None:
@@ -573,17 +576,12 @@ class ListScheduler:
         These are the input bytes of the largest waiting task that fits, or the mean of
         all that fit, as ``room`` says.
         """
-        done = {task for task, _ in self.order}
-        waiting = []
-        for k in range(len(self.need)):
-            size = self.problem.task_bytes(k)
-            if k not in done and size <= disk:
-                waiting.append(size)
-        if not waiting:
+        fitting = bisect_right(self._waiting, disk)
+        if not fitting:
             return 0
         if self.components.room == "largest":
-            return max(waiting)
-        return -(-sum(waiting) // len(waiting))
+            return self._waiting[fitting - 1]
+        return -(-sum(self._waiting[:fitting]) // fitting)
 
     def _evict(
         self, i: int, most: int, spared: Collection[int]

@@ -25,7 +25,7 @@ from ioopt.models.replication.static import (
 )
 from ioopt.models.replication.subbatch import Place, SubBatchModel
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.result import Status
+from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
@@ -48,12 +48,13 @@ class Selection:
     """The tasks that the first stage selected, for each place.
 
     ``balanced``: the balance condition (17) is met. ``proven``: the number of tasks,
-    the objective (20), is proven to be the largest.
+    the objective (20), is proven to be the largest. ``stop``: why the model ended.
     """
 
     tasks: tuple[tuple[int, ...], ...]
     balanced: bool
     proven: bool
+    stop: StopReason = StopReason.FINISHED
 
 
 def select(
@@ -84,7 +85,8 @@ def select(
         chosen = model.decode(answer.values) if answer.found else []
         if any(chosen):
             proven = answer.status is Status.OPTIMAL
-            return Selection(tuple(map(tuple, chosen)), balance is not None, proven)
+            found = tuple(map(tuple, chosen))
+            return Selection(found, balance is not None, proven, answer.stop)
         if answer.status is Status.UNKNOWN:
             break
         limits = limits.after(time.monotonic() - begun)
@@ -175,7 +177,7 @@ class Allocation:
     """One sub-batch on *nodes*: the node of each task, the order of tasks, and the
     transfers.
 
-    All positions are those of the whole problem.
+    All positions are those of the whole problem. ``stop`` says why the model ended.
     """
 
     nodes: tuple[int, ...]
@@ -183,6 +185,7 @@ class Allocation:
     order: Mapping[int, Sequence[int]]
     remote: tuple[tuple[int, int], ...]
     copies: tuple[tuple[int, int, int], ...]
+    stop: StopReason = StopReason.FINISHED
 
     def read_on(self, problem: ReplicationProblem, node: int) -> set[int]:
         """Return the files that tasks of the sub-batch read on *node*."""
@@ -219,8 +222,9 @@ def allocate(
     inputs = sum(len(group.inputs) for group in instance.classes)
     terms = (inputs + 4 * instance.num_files) * len(nodes)
     left = timed(limits, terms / TERMS_PER_SECOND)
+    stop = StopReason.FINISHED
     if tasks and left is not None:
-        best = _improved(instance, best, left, copies)
+        best, stop = _improved(instance, best, left, copies)
     queues: dict[int, list[int]] = {}
     for place, node in enumerate(nodes):
         mine = [k for k in range(len(tasks)) if best.assign[k] == place]
@@ -233,6 +237,7 @@ def allocate(
         queues,
         tuple((files[f], nodes[i]) for f, i in best.remote),
         tuple((files[f], nodes[i], nodes[j]) for f, i, j in best.copies),
+        stop,
     )
 
 
@@ -298,9 +303,9 @@ def first_moves(
 
 def _improved(
     instance: StaticInstance, best: Moves, limits: BackendLimits, copies: bool
-) -> Moves:
-    """Return the best allocation that CP-SAT finds within *limits*; *best* if none is
-    better.
+) -> tuple[Moves, StopReason]:
+    """Return the best allocation that CP-SAT finds within *limits*, or *best* if none
+    is better, and why CP-SAT ended.
     """
     before = max(loads(instance, best), default=0)
     begun = time.monotonic()
@@ -317,8 +322,8 @@ def _improved(
     limits = limits.after(time.monotonic() - begun)
     answer = solve_by_cpsat(model.program, limits, hint, parameters=HINTED)
     if not answer.found:
-        return best
+        return best, answer.stop
     found = tidied(instance, model.moves(answer.values))
     if max(loads(instance, found), default=0) < before:
-        return found
-    return best
+        return found, answer.stop
+    return best, answer.stop

@@ -101,8 +101,9 @@ class Rounds:
 
     Four counters are reported in notes. ``unbalanced``: selections without the balance
     (17). ``unproven``: selections not proven to be largest. ``rushed``: models with
-    less time than ``effort``. ``hurried``: rounds made without models. ``last_count``
-    is the number of tasks of the last round.
+    less time than ``effort``. ``hurried``: rounds made without models. ``cut`` counts
+    the models that ended after ``effort``, without a proof and above the gap; it is a
+    metric. ``last_count`` is the number of tasks of the last round.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class Rounds:
         self.unproven = 0
         self.rushed = 0
         self.hurried = 0
+        self.cut = 0
         self.last_count = 0
         self.interrupted = False
 
@@ -221,7 +223,9 @@ class Rounds:
             present = [frozenset(files) for files in self.disks.present]
             limits = self._limits(left)
             copies = self.settings.replication
-            return [allocate(self.problem, start, nodes, present, limits, copies)]
+            made = allocate(self.problem, start, nodes, present, limits, copies)
+            self.cut += made.stop is StopReason.ITERATIONS
+            return [made]
         parts: list[Allocation] = []
         for child, mine in zip(children, chosen.tasks, strict=True):
             parts += self._descend(list(mine), child, levels[1:], share)
@@ -247,6 +251,7 @@ class Rounds:
         chosen = select(self.problem, tasks, places, wanted.thresh, limits, wanted.ties)
         self.unbalanced += not chosen.balanced
         self.unproven += not chosen.proven
+        self.cut += chosen.stop is StopReason.ITERATIONS
         return chosen
 
     def _limits(self, seconds: float | None) -> BackendLimits:
@@ -441,6 +446,7 @@ def solve_in_rounds(
         notes=("; ".join(rounds.notes()),),
         metrics={
             "rounds": len(rounds.rounds),
+            "models_cut": rounds.cut,
             "scheduling_milliseconds_per_task": milliseconds,
         },
     )

@@ -131,6 +131,29 @@ def test_a_tie_of_adaptive_does_not_share() -> None:
         assert policy("adaptive").decide(state) == [4, 0]
 
 
+def test_adaptive_goes_by_the_time_of_the_request() -> None:
+    """Line 2: of two that want 6 of 6 B/s for 60 B, the earlier one runs. The other
+    waits: 10 + (10 + 10) = 30 s in all, sharing 20 + 20.
+    """
+    state = view((6, 1, 60), (6, 0, 60), storage=6)
+    found = policy("adaptive").decide(state)
+    ids = [request.id for request in state.requests]
+    assert dict(zip(ids, found, strict=True)) == {1: 6, 0: 0}
+
+
+def test_nothing_is_left_beside_a_set_that_shares() -> None:
+    """Line 16, storage 10. A (6 B/s, 60 B) leaves 4. B (5 B/s, 240 B): waiting 10 +
+    (10 + 48) = 68 s; sharing A ends at 11, B at 49: 60, it shares. C (4 B/s, 60 B)
+    would have fitted: waiting 60 + (11 + 15) = 86; sharing by 15 nodes A ends at 15, C
+    at 20, B at 53: 88, it waits.
+    """
+    state = view((6, 0, 60), (5, 1, 240), (4, 2, 60))
+    share = Fraction(10, 11)
+    assert policy("adaptive").decide(state) == [6 * share, 5 * share, 0]
+    alone = view((6, 0, 60), (4, 2, 60))
+    assert policy("adaptive").decide(alone) == [6, 4]
+
+
 def test_policies_say_what_engines_may_assume() -> None:
     rng = random.Random(3)
     asked = 0

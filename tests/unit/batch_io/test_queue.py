@@ -156,6 +156,22 @@ def test_spans_by_hand(jobs: Any, machine: Any, options: Any, expected: Any) -> 
     assert spans(trace(jobs, machine, **(FCFS | options))) == expected
 
 
+def test_computing_and_io_alternate() -> None:
+    """4 nodes at 4 B/s: 2 s, 8 B in 2 s, then twice 1 s and 4 B in 1 s."""
+    instance = trace([("a", 0, 4, 99, [(2, 8), (1, 4), (1, 4)])])
+    first, last = instance["jobs"][0]["phases"][:2]
+    instance["jobs"][0]["phases"] = [first, {**last, "repeat": 2}]
+    assert spans(instance) == {"a": (0, 8)}
+    result = ioopt.solve(instance, "base-line")
+    assert result.schedule is not None
+    io = result.schedule["jobs"][0]["io"]
+    assert [(row["request_seconds"], row["finish_seconds"]) for row in io] == [
+        (2, 4),
+        (5, 6),
+        (7, 8),
+    ]
+
+
 def test_wfp_takes_the_cube_of_the_wait() -> None:
     # At 10: b (10/20)^3 8 = 1, c (9/10)^3 2 = 1.458: c first. Squares
     # would be 2 and 1.62.
@@ -236,6 +252,7 @@ def test_metrics_of_a_delayed_pair() -> None:
     assert metrics["mean_slowdown"] == pytest.approx((2 + 2 + 1) / 3)
     assert metrics["max_slowdown"] == pytest.approx(2)
     assert metrics["mean_wait_seconds"] == pytest.approx(2 / 3)
+    assert metrics["mean_response_seconds"] == pytest.approx((4 + 4 + 6) / 3)
     # Window 0.2 to 2: all 8 nodes busy, half of the transfer is useful.
     assert metrics["utilisation"] == pytest.approx(1)
     assert metrics["useful_utilisation"] == pytest.approx(0.5)

@@ -84,10 +84,13 @@ def test_readings_of_sharing_evenly() -> None:
     assert rates(
         "base-line", view((1, None, 1), (1, None, 1), (4, None, 1)), share="even-split"
     ) == [1, 1, Fraction(10, 3)]
+    assert rates("base-line", state, share="even-if-congested") == [1, 2, 2]
     jobs = [writer(1, 2), writer(1, 2), writer(4, 10)]
     # 2, 2, 2 of 6: the first two end at 2 with 1 each; the third moved
     # 4, 6 are left at 4.
     assert ends(trace(jobs), "base-line", share="even-split") == [2, 2, 3.5]
+    # even-if-congested splits only where not all fit; 1 + 1 + 4 is all of the 6.
+    assert ends(trace(jobs), "base-line", share="even-if-congested") == [2, 2, 2.5]
     assert ends(trace(jobs), "base-line") == [2, 2, 2.5]
 
 

@@ -53,6 +53,7 @@ OF_THE_SEARCH = {
     "evaluations",
     "replays",
     "scheduling_milliseconds_per_task",
+    "models_cut",
     "queues_bound_seconds",
     "model_best",
     "ranking",

@@ -116,6 +116,7 @@ def test_an_arrival_at_a_barrier_is_told_in_the_quantum_that_it_ends() -> None:
 
 def test_hits_keep_the_rules() -> None:
     problem = paper()
+    assert (problem.batch, problem.quantum_instructions) == (4, 500_000)
     for seed in range(50):
         found = hits(problem, "Sub_RR", np.random.default_rng(seed), 20)
         quanta = [quantum for quantum, _ in found]
@@ -128,6 +129,29 @@ def test_hits_keep_the_rules() -> None:
         assert quanta[0] >= 0
         assert quanta[-1] < 84
     assert {p for _, p in hits(problem, "Sub_FX", np.random.default_rng(0), 20)} == {0}
+
+
+def test_perturbations_lie_in_the_window() -> None:
+    """Of 120 quanta: across the run time, as in Section 4, or in the first 70 %."""
+    for window, last in ((1.0, 120), (0.7, 84)):
+        problem = paper(window=window)
+        latest = [
+            hits(problem, "Sub_RR", np.random.default_rng(seed), 20)[-1][0]
+            for seed in range(50)
+        ]
+        assert last - 5 < max(latest) < last
+
+
+def test_sets_of_quanta_pair_messages_with_the_progress_of_the_others() -> None:
+    """Section 5.2: each processor is absent for one of 17 quanta, and nobody waits. In
+    a disturbed quantum two others run beside a running one, three beside the absent.
+    """
+    app = Program(interval_quanta=16.0, messages_per_quantum=1e-9)
+    problem = paper(app, work_quanta=16, perturbations=4, quantum_instructions=1000)
+    found = laboratory.record(problem, app, "Sub_RR")
+    sets = found.pairs("gang"), found.pairs("running"), found.pairs("nonrunning")
+    assert [len(pairs) for pairs in sets] == [4 * 13, 4 * 3, 4]
+    assert [set(pairs[:, 1].tolist()) for pairs in sets] == [{3000}, {2000}, {3000}]
 
 
 @pytest.mark.slow
@@ -321,6 +345,7 @@ def test_every_environment_gets_as_many_runs_as_the_deadline_allows() -> None:
 
 def test_presets() -> None:
     assert len(generate(None, {}, 0).applications) == 10
+    assert generate("table-2", {}, 0).runs == 20
     assert [generate(name, {}, 0).window for name in (None, "table-2")] == [0.7, 1.0]
     rates = generate("blocking", {}, 0).applications
     assert [app.id for app in rates] == [f"Blocking-{rate}" for rate in (1, 3, 12, 28)]

@@ -94,7 +94,10 @@ GOOD = {
 
 
 def test_figure_presets() -> None:
-    assert len(generate("figure-2", {}, 0).points) == 4 * 40
+    second = generate("figure-2", {}, 0)
+    assert len(second.points) == 4 * 40
+    assert (second.processors, second.burst_shape) == (32, 5)
+    assert (second.burst_seconds, second.io_seconds) == (0.005, 0.020)
     third = generate("figure-3", {"qc_seconds": "0.01", "longest_seconds": "0.002"}, 0)
     assert [(p.qi_seconds, p.qc_seconds) for p in third.points] == [
         (0.001, 0.01),

@@ -505,3 +505,25 @@ def test_what_was_not_simulated_in_time_is_not_compared(
     found = quantum_greedy.realised_outcome(costs, several, lambda once: None)
     assert found.plan == costs.plan(several)
     assert found.notes == ("no time was left to simulate the best uniform quantum",)
+
+
+def test_the_plan_of_the_start_is_among_those_that_are_realised() -> None:
+    """The best options of the two-visit example cost less than one that was chosen by
+    a wrong prediction: the outcome is the plan of the start.
+    """
+    problem = ioopt.load("quantum-visits")
+    costs = QuantumCosts(problem)
+    start = greedy_options(costs)
+    assert start is not None
+    longest = [problem.options(job)[-1] for job in range(len(problem.jobs))]
+
+    def none(_: object) -> None:
+        return None
+
+    apart = quantum_greedy.realised_outcome(costs, longest, none)
+    joined = quantum_greedy.realised_outcome(costs, longest, none, start=start)
+    assert joined.simulation is not None and apart.simulation is not None
+    realised = joined.simulation.metrics["realised"]
+    assert realised < apart.simulation.metrics["realised"]
+    assert joined.plan == costs.plan(start)
+    assert any("the plan of the start costs less" in note for note in joined.notes)

@@ -27,6 +27,14 @@ def test_loads_are_those_of_the_paper() -> None:
     assert round(LOADS_SECONDS[0]) == 1796 and round(LOADS_SECONDS[8]) == 3102
 
 
+def test_machine_is_that_of_sections_3_4_and_3_7() -> None:
+    """320 nodes, MPL 5, T = 200 s; C = 10 % of T, Q = 64."""
+    machine = generate(None, {"jobs": "1"}, 0).machine
+    assert (machine.nodes, machine.levels, machine.quantum_seconds) == (320, 5, 200.0)
+    assert machine.migration_seconds == 20.0
+    assert machine.migration_tasks_per_quantum == 64
+
+
 def test_preset_keeps_its_means() -> None:
     table = make_table(BluePacificLike(mean_local_seconds=2000.0), 3)
     assert len(table.size) == 10_000
@@ -52,6 +60,9 @@ def test_shares_sizes_and_gaps_across_loads_and_intensities() -> None:
     assert (one.size == other.size).all() and (one.arrival == other.arrival).all()
     ratios = {round(float(ratio), 1) for ratio in other.remote / other.local}
     assert ratios >= {1.2, 1.7, 2.0}
+    many = make_table(BluePacificLike(intensity="mixed"), 5)
+    shares = np.unique((many.remote / many.local).round(1), return_counts=True)[1]
+    assert sorted(shares / 10_000)[-3:] == pytest.approx([1 / 3] * 3, abs=0.02)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,12 @@ def test_a_migrating_job_may_use_its_own_columns() -> None:
     ]  # two tasks are too many
 
 
+def test_a_migrating_job_takes_the_first_of_several_rows() -> None:
+    """Job 1's file node is job 0's in row 0, and free in rows 1 and 2."""
+    after = _after("migrate", 3, ([0], [0], 0), ([1], [0], 0))
+    assert after == [([0], 0), ([0], 1)]
+
+
 def test_the_guard_counts_the_job_itself() -> None:
     """Half of 4 slots may be full after a remote start: 1 + 1 are, 1 +
     2 would be too many.

@@ -83,6 +83,66 @@ def test_sat_overlap_is_statistic_b(preset, wanted, tolerance, seed):
     assert abs(meta["overlap_b"] - wanted) <= tolerance
 
 
+@pytest.mark.parametrize(
+    ("preset", "tasks", "disk", "files"),
+    [
+        ("image-85", 100, 500, 6),
+        ("image-40", 100, 500, 6),
+        ("image-0", 100, 500, 6),
+        ("sat-85", 100, 1500, 8),
+        ("sat-40", 100, 1500, 14),
+        ("sat-10", 100, 1500, 14),
+        ("ppa", 500, 500, 1),
+    ],
+)
+def test_presets_are_those_of_sections_5_1_and_5_2(preset, tasks, disk, files):
+    """4 nodes, 100 Mbps shared, 8 Gbps between nodes; disks and files a task."""
+    problem = generate(preset, {}, 0)
+    assert (len(problem.tasks), len(problem.nodes)) == (tasks, 4)
+    assert {node.disk_bytes for node in problem.nodes} == {disk * MB}
+    assert problem.network.remote_link == "shared"
+    assert problem.network.remote_bytes_per_second == 100e6 / 8
+    assert problem.network.replica_bytes_per_second == 8e9 / 8
+    read = [len(inputs) for inputs in problem.inputs]
+    assert sum(read) / tasks == pytest.approx(files, abs=0.3)
+
+
+def test_data_sets_are_those_of_section_5_1():
+    """SAT: 20 days of 25 cells, 25 GB in files of 50 MB; IMAGE: 2000 patients; IMAGE
+    and PPA: files of 4 and 64 MB.
+    """
+    sat = generate("sat-10", {"tasks": "1000"}, 0)
+    names = {file.id for file in sat.files}
+    assert {file.bytes for file in sat.files} == {50 * MB}
+    assert len({name[4:] for name in names}) == 20
+    # Four hot spots of 6 of the 25 cells: 480 of 500 files can be asked for.
+    assert len(names) == 480
+    assert PRESETS["image-85-follow-up"]().cohort == 2000
+    for preset in ("image-85", "ppa"):
+        sizes = {file.bytes for file in generate(preset, {}, 0).files}
+        assert sizes == {4 * MB, 64 * MB}
+
+
+def test_files_are_spread_over_the_storage_nodes():
+    """PPA: round robin; SAT: along the Hilbert curve; IMAGE: for each patient round
+    robin by date.
+    """
+    asked = {"storage_rate": "20MB/s"}
+    for file in generate("ppa", asked, 0).files:
+        assert file.storage == f"s{int(file.id[1:]) % 4}"
+    cells = list(itertools.product(range(5), range(5), range(20)))
+    along = sorted(cells, key=lambda cell: hilbert_index(cell, 5))
+    for file in generate("sat-40", asked, 0).files:
+        x, y, day = int(file.id[1]), int(file.id[3]), int(file.id[5:])
+        assert file.storage == f"s{along.index((x, y, day)) % 4}"
+    for preset in ("image-40", "image-85-follow-up"):
+        turns = {}
+        for file in generate(preset, asked, 0).files:
+            turn = (int(file.storage[1:]) - int(file.id[6:9])) % 4
+            turns.setdefault(file.id[:5], set()).add(turn)
+        assert all(len(found) == 1 for found in turns.values())
+
+
 def test_image_is_about_six_files_and_300_mb_a_task():
     problem = generate("image-85", {}, 0)
     count = len(problem.tasks)

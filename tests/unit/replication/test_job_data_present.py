@@ -3,6 +3,7 @@
 import pytest
 from replication_samples import made
 
+import ioopt
 from ioopt.problems.replication import CopyEntry
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
 
@@ -84,6 +85,19 @@ def test_a_node_that_cannot_hold_a_file_gets_no_copy() -> None:
     assert copied == ["n2"]
     # n0: w and six readers; n1: v; n2: u and the copy, 10 bytes at 20 a second.
     assert busy == [5 + 6, 1, 5 + 0.5]
+
+
+def test_the_least_recently_used_file_leaves_in_the_plan_and_in_the_replay() -> None:
+    """Two of three files fit. h comes for d, after a, b and c read f, g and f: g
+    leaves, though two tasks still want it and only one wants f (Section 4.3).
+    """
+    tasks = {name: (1, f) for name, f in zip("abcdexy", "fgfhfgg", strict=True)}
+    problem = made([{"disk_bytes": 20}], dict.fromkeys("fgh", 10), tasks, 10, 20)
+    plan, busy = plan_job_data_present(problem, threshold=None)
+    assert sorted(file for file, _ in plan.remote) == ["f", "g", "g", "h"]
+    assert busy == [7 + 4]
+    gone = ioopt.simulate(problem, plan).schedule["evictions"]
+    assert [row["file"] for row in gone] == ["g", "h"]
 
 
 def test_of_two_idle_nodes_the_lowest_chooses_the_next_task() -> None:

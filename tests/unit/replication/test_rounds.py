@@ -20,7 +20,11 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.replication.rounds import two_stage as rounds
 from ioopt.solvers.replication.rounds.eviction import Disks, popularity
-from ioopt.solvers.replication.rounds.stages import greedy_selection, select
+from ioopt.solvers.replication.rounds.stages import (
+    allocate,
+    greedy_selection,
+    select,
+)
 from ioopt.solvers.replication.rounds.two_stage import levels_for
 
 MB = 1_000_000
@@ -270,6 +274,29 @@ def test_greedy_takes_what_shares_files():
     assert greedy_selection(problem, [0, 1, 2], places(problem)) == [[0, 2]]
 
 
+def test_21_the_second_stage_keeps_within_each_disk():
+    """Both tasks need 50 + 40 + 30 = 120 MB on n0, which is a hundred times as fast."""
+    for disk, nodes in ((120, {0}), (119, {0, 1})):
+        problem = make([50, 40, 30], [(9.0, [0, 1]), (9.0, [0, 2])], [disk, disk])
+        slow = problem.nodes[1].model_copy(update={"speed": 0.01})
+        problem = problem.model_copy(update={"nodes": (problem.nodes[0], slow)})
+        start, empty = {0: [0], 1: [1]}, [frozenset(), frozenset()]
+        found = allocate(problem, start, (0, 1), empty, LIMITS)
+        assert set(found.assign.values()) == nodes
+
+
+def test_the_first_stage_is_kept_where_the_second_finds_nothing_better():
+    """No time, and an allocation that no other beats."""
+    problem = make([50, 50], [[0], [1]], [100, 100])
+    empty = [frozenset(), frozenset()]
+    for limits in (BackendLimits(seconds=0.0), LIMITS):
+        for start in ({0: [0], 1: [1]}, {0: [1], 1: [0]}):
+            found = allocate(problem, start, (0, 1), empty, limits)
+            wanted = {task: node for node, tasks in start.items() for task in tasks}
+            assert found.assign == wanted
+            assert found.remote == tuple(sorted((k, wanted[k]) for k in (0, 1)))
+
+
 def _solve(problem, solver, **settings):
     result = ioopt.solve(
         problem, solver, time_limit=280, settings={"effort": "0.3", **settings}
@@ -338,6 +365,15 @@ def test_an_interruption_finishes_the_plan_in_haste(monkeypatch):
     assert "made without models" in result.notes[0]
 
 
+def test_models_that_end_before_proof_and_gap_are_counted():
+    problem = generate("ppa", {"tasks": 40, "nodes": 4}, 0)
+    for effort, cut in (("0.001", 1), ("5", 0)):
+        result = ioopt.solve(
+            problem, "two-stage", gap=0.3, time_limit=None, settings={"effort": effort}
+        )
+        assert result.metrics["models_cut"] == cut
+
+
 @pytest.mark.parametrize("solver", first(1, ["hierarchical", "two-stage"]))
 def test_same_seed_same_plan(solver):
     problem = generate("image-85", {"tasks": 24}, 5)
@@ -352,6 +388,39 @@ def test_hierarchy_of_two_levels():
     result = _solve(problem, "hierarchical", hierarchy="2:2")
     assert result.metrics["rounds"] > 1
     assert result.metrics["scheduling_milliseconds_per_task"] > 0
+
+
+PAIR_OF_LEAVES = [[100, 100], "allocate"]
+
+
+@pytest.mark.parametrize(
+    ("tree", "stages"),
+    [
+        ("4:2", [[200] * 4, *PAIR_OF_LEAVES * 4]),
+        ("2:2:2", [[400, 400], *([[200, 200], *PAIR_OF_LEAVES * 2] * 2)]),
+    ],
+)
+def test_the_stages_go_down_a_tree_of_virtual_nodes(monkeypatch, tree, stages):
+    """Section 4.4: the first stage at each level, on disks that are the sums of those
+    below; the second for each pair of leaves.
+    """
+    first, second, done, pairs = rounds.select, rounds.allocate, [], []
+
+    def selected(*args):
+        done.append([place.disk_bytes // MB for place in args[2]])
+        return first(*args)
+
+    def allocated(*args):
+        done.append("allocate")
+        pairs.append(args[2])
+        return second(*args)
+
+    monkeypatch.setattr(rounds, "select", selected)
+    monkeypatch.setattr(rounds, "allocate", allocated)
+    problem = make([10] * 8, [[k] for k in range(8)], [100] * 8)
+    _solve(problem, "hierarchical", hierarchy=tree)
+    assert done == stages
+    assert pairs == [(0, 1), (2, 3), (4, 5), (6, 7)]
 
 
 def test_virtual_nodes_pass_copies_on():

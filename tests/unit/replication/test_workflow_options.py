@@ -113,6 +113,38 @@ def test_room_for_a_task_evicts_its_own_inputs_too(room: str, end: float) -> Non
     )
 
 
+UNEQUAL = document(
+    [{"disk_bytes": 100}],
+    {"f": 40, "g": 10, "h": 70},
+    {"a": (1, "f"), "b": (1, "fg"), "c": (1, "h")},
+)
+
+
+@pytest.mark.parametrize(
+    ("room", "end", "fetched"),
+    [("missing", 14, 3), ("next", 15, 3), ("mean", 15, 3), ("largest", 19, 4)],
+)
+def test_room_for_a_mean_task_is_less_than_for_the_largest(
+    room: str, end: float, fetched: int
+) -> None:
+    """f comes by 4 s, a ends at 5. b needs 50 bytes and c 70, 60 on average: f, 40
+    bytes, stays beside 50 or 60 free bytes, g comes by 6, b ends at 7, and c, once f
+    has left, at 15. Beside 70 it leaves at 5: f and g come by 10, b ends at 11, c at
+    19. Without room, g comes while a computes and h from 6 on: 14.
+
+    MinMin, which commits a, b and c in this order, plans and replays the same.
+    """
+    assert ends(UNEQUAL, ROOM_ORDER, room=room, eviction="popularity") == pytest.approx(
+        end
+    )
+    result = ioopt.solve(UNEQUAL, "minmin", settings={"room": room})
+    assert result.plan is not None
+    assert result.plan["order"] == ROOM_ORDER
+    assert len(result.plan["remote"]) == fetched
+    assert result.metrics["makespan_seconds"] == pytest.approx(end)
+    assert ioopt.check(UNEQUAL, result) == []
+
+
 def pair(links: str = "per-node") -> dict[str, Any]:
     """Two nodes read f, 100 MB: 10 s from the storage, 1 s from each other."""
     tasks = {"t0": (0, "f"), "t1": (0, "f")}
