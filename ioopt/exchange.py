@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.families import Kind, Metric
+from ioopt.families import Kind
 from ioopt.formats.solution import Solution
 from ioopt.known_plans import known_plans
 from ioopt.models.program import Number, Program, Row
@@ -105,7 +105,7 @@ def result_of_solution(
     result = result_of_plan(
         problem, solution.program, outcome, {"settings": header.settings}
     )
-    _require_objective(solution, kind.metric(exported.objective), result, about)
+    _require_objective(solution, kind, exported, result, about)
     if result.status is Status.FEASIBLE and solution.says_optimal:
         note = (
             "no bound that is known without solving proves it optimal; an exact solver "
@@ -255,15 +255,18 @@ def _require_row(
 
 
 def _require_objective(
-    solution: Solution, metric: Metric, result: Result, about: str
+    solution: Solution, kind: Kind, exported: ExportedModel, result: Result, about: str
 ) -> None:
     """Raise InstanceError if the file calls an objective optimal that is worse than
     that of its own plan: it then belongs to another instance or model.
     """
-    stated, value = solution.objective, result.objective
-    if stated is None or value is None or not solution.says_optimal:
+    stated = solution.objective
+    if stated is None or result.objective is None or not solution.says_optimal:
         return
-    worse = value - stated if metric.sense == "max" else stated - value
+    value = result.objective / exported.per_unit
+    worse = stated - value
+    if kind.metric(exported.objective).sense == "max":
+        worse = value - stated
     if worse > PROGRAMS_GAP * abs(value):
         raise InstanceError(
             f"{solution.path}: calls the objective {show(stated)} optimal, but its "
