@@ -98,7 +98,7 @@ def result_of_solution(
     outcome = exported.outcome(values)
     outcome = replace(
         outcome,
-        bound=_bound(problem, kind, exported),
+        bound=_bound(problem, kind, exported, outcome.bound),
         objective_name=exported.objective,
         notes=(_claim(solution), *outcome.notes),
     )
@@ -115,15 +115,17 @@ def result_of_solution(
     return result
 
 
-def _bound(problem: Problem, kind: Kind, exported: ExportedModel) -> float | None:
+def _bound(
+    problem: Problem, kind: Kind, exported: ExportedModel, own: float | None
+) -> float | None:
     """Return the best bound of the model's objective that is known without the file:
-    the quick bound of the kind, or that of a bundled instance. Return None if bounds of
-    plans do not hold for the model.
+    the quick bound of the kind, that of a bundled instance, or the *own* bound of the
+    model. Return None if bounds of plans do not hold for the model.
     """
     if exported.relaxed:
         return None
     known = known_plans(problem).get(exported.objective)
-    bounds = [known.bound if known else None]
+    bounds = [own, known.bound if known else None]
     if exported.objective == kind.objective.name:
         bounds.append(kind.bound(problem))
     return strongest(kind.metric(exported.objective).sense, bounds)

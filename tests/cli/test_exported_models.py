@@ -26,6 +26,28 @@ KNAPSACK = {
 }
 """A alone leaves 8 GB/s unused, B and C together nothing."""
 
+TWO_CHAINS = {
+    "format": "ioopt/work-directory",
+    "name": "chains",
+    "cores": 4,
+    "quota_bytes": 11_000_000,
+    "files": [
+        {"id": "raw-a", "bytes": 10_000_000},
+        {"id": "raw-b", "bytes": 10_000_000},
+        {"id": "small-a", "bytes": 1_000_000, "keep": True},
+        {"id": "small-b", "bytes": 1_000_000},
+    ],
+    "tasks": [
+        {"id": f"{what}-{x}", "compute_seconds": 0.1, "inputs": i, "outputs": [o]}
+        for x in "ab"
+        for what, i, o in (
+            ("fetch", [], f"raw-{x}"),
+            ("pack", [f"raw-{x}"], f"small-{x}"),
+        )
+    ],
+}
+"""What chain a keeps is beside chain b, if a runs first: 12 MB, 1 above the quota."""
+
 SOLVED = {
     # A disk holds the two files of one of the four tasks.
     "sub-batch": ("rounds4", 2, "first_round_tasks", 2),
@@ -36,6 +58,8 @@ SOLVED = {
     # Two rows of eight nodes at full speed, three remote jobs at half speed.
     "assignment": ("gang-figure-3", 5.5, "value_one", 5.5),
     "row-free": ("gang-figure-7", 3.9, "value_one", 3.9),
+    # b first: 11 MB, none of it left, then a, 11 MB; a first would need 12.
+    "least-peak": (TWO_CHAINS, 11, "peak_bytes", 11e6),
 }
 """Model -> instance, optimum of the program, metric and its value in the result."""
 
