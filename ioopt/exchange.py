@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.families import Kind, Metric
+from ioopt.families import Kind
 from ioopt.formats.solution import Solution
 from ioopt.known_plans import known_plans
 from ioopt.models.program import Number, Program, Row
@@ -102,14 +102,14 @@ def result_of_solution(
     outcome = exported.outcome(values)
     outcome = replace(
         outcome,
-        bound=_bound(problem, kind, exported),
+        bound=_bound(problem, kind, exported, outcome.bound),
         objective_name=exported.objective,
         notes=(_claim(solution), *notes, *outcome.notes),
     )
     result = result_of_plan(
         problem, solution.program, outcome, {"settings": header.settings}
     )
-    _require_objective(solution, kind.metric(exported.objective), result, about)
+    _require_objective(solution, kind, exported, result, about)
     if result.status is Status.FEASIBLE and solution.says_optimal:
         note = (
             "no bound that is known without solving proves it optimal; an exact solver "
@@ -143,15 +143,17 @@ def changes(program: Program, header: Header, path: str, text: str) -> list[str]
     ]
 
 
-def _bound(problem: Problem, kind: Kind, exported: ExportedModel) -> float | None:
+def _bound(
+    problem: Problem, kind: Kind, exported: ExportedModel, own: float | None
+) -> float | None:
     """Return the best bound of the model's objective that is known without the file:
-    the quick bound of the kind, or that of a bundled instance. Return None if bounds of
-    plans do not hold for the model.
+    the quick bound of the kind, that of a bundled instance, or the *own* bound of the
+    model. Return None if bounds of plans do not hold for the model.
     """
     if exported.relaxed:
         return None
     known = known_plans(problem).get(exported.objective)
-    bounds = [known.bound if known else None]
+    bounds = [own, known.bound if known else None]
     if exported.objective == kind.objective.name:
         bounds.append(kind.bound(problem))
     return strongest(kind.metric(exported.objective).sense, bounds)
@@ -283,15 +285,18 @@ def _require_row(
 
 
 def _require_objective(
-    solution: Solution, metric: Metric, result: Result, about: str
+    solution: Solution, kind: Kind, exported: ExportedModel, result: Result, about: str
 ) -> None:
     """Raise InstanceError if the file calls an objective optimal that is worse than
     that of its own plan: it then belongs to another instance or model.
     """
-    stated, value = solution.objective, result.objective
-    if stated is None or value is None or not solution.says_optimal:
+    stated = solution.objective
+    if stated is None or result.objective is None or not solution.says_optimal:
         return
-    worse = value - stated if metric.sense == "max" else stated - value
+    value = result.objective / exported.per_unit
+    worse = stated - value
+    if kind.metric(exported.objective).sense == "max":
+        worse = value - stated
     if worse > PROGRAMS_GAP * abs(value):
         raise InstanceError(
             f"{solution.path}: calls the objective {show(stated)} optimal, but its "

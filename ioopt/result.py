@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pkgutil import resolve_name
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import from_json
@@ -15,6 +15,9 @@ from pydantic_core import from_json
 from ioopt.problems.base import Json
 from ioopt.tables import percent, render, terminal_width
 from ioopt.units import column, is_number, quantity, show, title
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 FormT = TypeVar("FormT", bound=BaseModel)
 Figure = Annotated[float, Field(strict=True, allow_inf_nan=False)]
@@ -230,6 +233,24 @@ class Result(BaseModel):
             if part and isinstance(part, list):
                 return pd.DataFrame(part)
         return pd.DataFrame([])
+
+    def graph(self) -> "DiGraph":
+        """Return the schedule of tasks and transfers as a networkx graph.
+
+        Its nodes are ``("task", id)``, ``("transfer", number)`` and ``("eviction",
+        number)``, numbered in order of time, with the attributes ``node``,
+        ``start_seconds``, ``end_seconds`` and ``critical``; transfers and evictions
+        also have their ``file`` and ``kind``, transfers their ``source`` (None: remote
+        storage). An edge leads to what began when the first ended, as far as it can
+        have waited for it; edges of the critical path have ``critical=True``. Raises
+        UsageError if the result has no schedule of tasks.
+
+        >>> import ioopt
+        >>> graph = ioopt.solve("cycle3", "minmin").graph()
+        >>> [name for name in graph if graph.nodes[name]["critical"]][0]
+        ('transfer', 0)
+        """
+        return resolve_name("ioopt.graphs:graph_of_schedule")(self.schedule)
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the rows of the printed result as pairs (name, value with its unit).

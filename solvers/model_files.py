@@ -34,15 +34,20 @@ class ExportedModel:
     """The program of an instance, and how a solution of it becomes a plan.
 
     ``outcome`` takes the values of the variables by position, whole ones as integers.
-    ``objective`` is the metric that the program optimises. A ``relaxed`` program also
-    has solutions that no plan can carry out, so that bounds of plans do not hold for
-    it.
+    ``objective`` is the metric that the program optimises, and ``per_unit`` the value
+    of the metric for 1 of the program's objective. A ``relaxed`` program also has
+    solutions that no plan can carry out, so that bounds of plans do not hold for it.
     """
 
     program: Program
     outcome: Callable[[Values], Outcome[Any]]
     objective: str
     relaxed: bool = False
+    per_unit: float = 1.0
+
+
+class NoSettings(Record):
+    """Accept no settings, because the instance has only one program."""
 
 
 @dataclass(frozen=True)

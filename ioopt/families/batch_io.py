@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ioopt.problems.schedules import BatchIoSchedule
     from ioopt.protocols import CheckReport, Schedule, Simulation
     from ioopt.result import Result
+    from ioopt.solvers.model_files import Models
 
 _KINDS = ("batch-io", "io-requests")
 _RENAMED = {"exact": "io-exact", "fixed-share": "base-line", "set-10+top": "fill"}
@@ -453,11 +454,13 @@ class IoRequests(Kind):
     fallback = "base-line"
     metrics = (
         Metric("granted_bytes_per_second", "max", objective=True),
+        Metric("granted_nodes", "max"),
         Metric("granted_requests", "max"),
         Metric("partial_grants"),
     )
     compare_solvers = _COMPARED[1:]
     decision = True
+    exports = frozenset({"lp", "mps"})
     renamed = _RENAMED
 
     def problem_class(self) -> type[IoRequestsProblem]:
@@ -482,6 +485,11 @@ class IoRequests(Kind):
         from ioopt.checks.batch_io.io_requests import check
 
         return check(problem, plan, schedule)
+
+    def models(self) -> Models:
+        from ioopt.solvers.batch_io.exported import MODELS
+
+        return MODELS
 
 
 KINDS = (BatchIo(), IoRequests())

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ioopt.problems.schedules import GangSchedule
     from ioopt.protocols import CheckReport, Schedule, Simulation
     from ioopt.result import Result
+    from ioopt.solvers.model_files import Models
 
 _BOTH = ("gang", "gang-matrix")
 _FOUR = ("gs", "iogs", "adaptive-iogs", "migrate-iogs")
@@ -181,6 +182,7 @@ class GangMatrix(Kind):
         "exact-iogs:guard=1",
     )
     decision = True
+    exports = frozenset({"lp", "mps"})
     renamed = _RENAMED
 
     def problem_class(self) -> type[GangMatrixProblem]:
@@ -223,6 +225,11 @@ class GangMatrix(Kind):
         from ioopt.plot.matrix import plot_decision
 
         return {"default": plot_decision}
+
+    def models(self) -> Models:
+        from ioopt.solvers.gang.exported import MODELS
+
+        return MODELS
 
 
 KINDS = (Gang(), GangMatrix())

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
     from ioopt.protocols import CheckReport, Schedule, Simulation
     from ioopt.result import Result
+    from ioopt.solvers.model_files import Models
 
 
 class WorkDirectory(Kind):
@@ -51,6 +52,7 @@ class WorkDirectory(Kind):
     compare_solvers = ("search", "in-flight", "depth-first", "submission")
     follows = True
     replay_options = frozenset({"--actual", "--actual-noise"})
+    exports = frozenset({"lp", "mps"})
 
     def problem_class(self) -> type[WorkDirectoryProblem]:
         from ioopt.problems.work_directory import WorkDirectoryProblem
@@ -108,6 +110,11 @@ class WorkDirectory(Kind):
         from ioopt.models.work_directory.bounds import least_makespan
 
         return least_makespan(problem)
+
+    def models(self) -> Models:
+        from ioopt.solvers.work_directory.exported import MODELS
+
+        return MODELS
 
     def beyond(
         self,

@@ -4,9 +4,8 @@ A page is made from the result alone. So the use of links is the number of trans
 once, because a result does not have the sizes of files.
 """
 
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +49,7 @@ from ioopt.timeline import (
     steps_of,
 )
 from ioopt.units import counted, quantity
+from ioopt.waits import critical_of, may_wait, waits_of
 
 MOST_ROWS = 200
 """The largest number of rows of a panel."""
@@ -57,8 +57,6 @@ MOST_DISKS = 12
 """The largest number of disks that are drawn: those with the fullest peaks."""
 MOST_LINES = 200
 """The largest number of lines of a table."""
-SAME_INSTANT = 1e-9
-"""Relative difference (absolute below 1 s) up to which times are one instant."""
 LANE_PIXELS = 15
 LEAST_ROW_PIXELS = 22
 LARGEST_ROW_PIXELS = 200
@@ -92,62 +90,6 @@ def _schedule(result: Result) -> Json:
             "the result holds no schedule to draw; run `ioopt simulate` on its plan"
         )
     return result.schedule
-
-
-def waits_of(
-    items: Sequence[Interval], may_wait: Callable[[Interval, Interval], int]
-) -> list[int]:
-    """Return, for each of *items*, the number of the item at whose end it began; -1 if
-    none that it can have waited for ended then.
-
-    *may_wait* says how likely the first of two items waited for the second: 0 if it
-    cannot have. The critical path has its own answer: a critical item waited for the
-    critical one.
-    """
-    order = sorted(range(len(items)), key=lambda k: items[k].end)
-    ends = [items[k].end for k in order]
-    found = []
-    for k, item in enumerate(items):
-        slack = SAME_INSTANT * max(1.0, item.start)
-        best = -1
-        most = 0
-        for place in range(bisect_left(ends, item.start - slack), len(ends)):
-            if ends[place] > item.start + slack:
-                break
-            other = items[order[place]]
-            likely = may_wait(item, other)
-            if item.info.get("critical") and other.info.get("critical"):
-                likely = max(likely, CERTAIN)
-            if order[place] != k and other.start < item.start and likely > most:
-                best, most = order[place], likely
-        found.append(best)
-    return found
-
-
-CERTAIN = 9
-
-
-def may_wait(item: Interval, other: Interval) -> int:
-    """Return how likely *item* waited for *other*, which ended when it began.
-
-    A task waits for the arrival of a file, then for another task on its node. A
-    transfer waits for the end of what happens at its two ends, then for the remote
-    link.
-    """
-    moves = ("remote", "copy", "save")
-    if item.kind not in moves:
-        if other.resource != item.resource or other.kind == "save":
-            return 0
-        return 3 if other.kind in moves else 2
-    source = item.info.get("source")
-    if other.kind not in moves:
-        return 3 if other.resource == source else 2 * (other.resource == item.resource)
-    if other.label == item.label and source in (other.resource, None):
-        return 3
-    if other.resource == item.resource:
-        return 2
-    remote = item.kind != "copy" and other.kind != "copy"
-    return 1 if remote else 0
 
 
 def _plan(timeline: Timeline, waits: Sequence[int], rows: str = "node") -> Boxes:
@@ -273,14 +215,10 @@ def _critical_path(timeline: Timeline, waits: Sequence[int]) -> Table:
     what ended when the last interval began, and so on.
     """
     items = timeline.intervals
-    numbers = [k for k, item in enumerate(items) if item.info.get("critical")]
+    numbers = critical_of(items, waits)
     title = "Critical path: what let the last task or save begin, and so on"
-    if not numbers and items:
+    if not any(item.info.get("critical") for item in items):
         title = "What ended when the last task or transfer began, and so on"
-        k = max(range(len(items)), key=lambda k: items[k].end)
-        while k >= 0:
-            numbers.insert(0, k)
-            k = waits[k]
     if len(numbers) > MOST_LINES:
         title += f" (the last {MOST_LINES} of {len(numbers)})"
     rows = []
@@ -492,7 +430,7 @@ def _tasks(tasks: Sequence[Json], stages: Mapping[str, Any]) -> tuple[Boxes, Tab
         kind = stage if stage in stages else "others"
         times = task["start_seconds"], task["end_seconds"]
         items.append(Interval(*times, "work directory", kind, task["id"]))
-    waits = waits_of(items, lambda item, other: 1)
+    waits = waits_of(items)
     lanes = packed([Wide(item.start, item.end, 1) for item in items])
     boxes = []
     for k, item in enumerate(items):

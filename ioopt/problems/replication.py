@@ -7,7 +7,7 @@ files, may take several cores and may arrive later.
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -21,6 +21,9 @@ from pydantic import (
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError
 from ioopt.problems import base
 from ioopt.units import counted
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 JUST_AFTER = 1e-11
 RELATIVE_AFTER = 2e-14
@@ -340,6 +343,22 @@ class ReplicationProblem(base.Problem, base.Lean):
             "task": self.task_index,
         }
         return indices[what]
+
+    def graph(self) -> "DiGraph":
+        """Return the tasks and files as a networkx graph.
+
+        Its nodes are ``("task", id)`` with ``compute_seconds``, and ``("file", id)``
+        with ``bytes``. An edge leads from each file to the tasks that read it, and from
+        each task to the files that it writes.
+
+        >>> import ioopt
+        >>> graph = ioopt.load("cycle3").graph()
+        >>> graph.nodes["file", "f0"], graph.out_degree(("file", "f0"))
+        ({'bytes': 64000000}, 6)
+        """
+        from ioopt.graphs import graph_of_tasks
+
+        return graph_of_tasks(self.tasks, self.files)
 
     @cached_property
     def inputs(self) -> tuple[tuple[int, ...], ...]:

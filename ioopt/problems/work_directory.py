@@ -8,13 +8,16 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from functools import cached_property
 from math import lcm
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import Field, ModelWrapValidatorHandler, model_validator
 
 from ioopt.errors import InstanceError, SimulationError
 from ioopt.problems import base
 from ioopt.units import EXACT_INTEGERS
+
+if TYPE_CHECKING:
+    from networkx import DiGraph
 
 SAME_INSTANT = 10**9
 """Number of parts of a second. Times that differ by at most one part are one
@@ -181,6 +184,17 @@ class WorkDirectoryProblem(base.Problem):
             if task.cores > self.cores:
                 raise Fault("cores", task=task.id, cores=task.cores, machine=self.cores)
         return self
+
+    def graph(self) -> "DiGraph":
+        """Return the tasks and files as a networkx graph.
+
+        Its nodes are ``("task", id)`` with ``compute_seconds``, and ``("file", id)``
+        with ``bytes``. An edge leads from each file to the tasks that read it, and from
+        each task to the files that it writes.
+        """
+        from ioopt.graphs import graph_of_tasks
+
+        return graph_of_tasks(self.tasks, self.files)
 
     @cached_property
     def task_index(self) -> dict[str, int]:

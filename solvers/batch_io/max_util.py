@@ -10,6 +10,7 @@ pairs of weight and value solves the general knapsack (rule 26). An integer prog
 checks both.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 from ioopt.decisions.batch_io import (
@@ -22,6 +23,7 @@ from ioopt.decisions.batch_io import (
 )
 from ioopt.decisions.ordering import Number
 from ioopt.errors import BackendFailureError, UsageError
+from ioopt.models.batch_io.max_util import MaxUtilModel
 from ioopt.problems.batch_io import Knapsack
 from ioopt.solvers.batch_io.settings import Settings, policy_name
 
@@ -211,18 +213,12 @@ def subset_sums(view: KernelView) -> None:
             bits[row + word] = sums
 
 
-def by_program(view: View, top: bool) -> Rates:
-    """Return the rates of Cons-MaxUtil, found by the integer program.
+def knapsack_of(view: View) -> MaxUtilModel:
+    """Return the knapsack of the requests of *view*; its values count allocation units.
 
-    Of equal subsets CP-SAT takes any. With *top* the bandwidth left is granted too.
     Raise UsageError if requests have peak rates of their own that are not whole
-    numbers, and BackendFailureError if CP-SAT finds no answer.
+    numbers.
     """
-    # Imported here, because CP-SAT takes long to import.
-    from ioopt.models.batch_io.max_util import MaxUtilModel
-    from ioopt.solvers.backends.answer import BackendLimits
-    from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
-
     limits = view.limits
     units = [request.units for request in view.requests]
     peaks = [request.peak for request in view.requests]
@@ -237,21 +233,45 @@ def by_program(view: View, top: bool) -> Rates:
         raise UsageError(
             "this knapsack needs rates in whole bytes per second; use knapsack=bitset"
         )
-    model = MaxUtilModel(weights, units, room)
+    return MaxUtilModel(weights, units, room)
+
+
+def rates_of(view: View, chosen: Sequence[int]) -> Rates:
+    """Return the rates of the requests of *view*: the peak rate of each of *chosen*,
+    and 0 for the others.
+    """
+    rates: Rates = [view.limits.zero] * len(view.requests)
+    for k in chosen:
+        rates[k] = view.requests[k].peak
+    return rates
+
+
+def by_program(view: View, top: bool) -> Rates:
+    """Return the rates of Cons-MaxUtil, found by the integer program.
+
+    Of equal subsets CP-SAT takes any. With *top* the bandwidth left is granted too.
+    Raise UsageError if requests have peak rates of their own that are not whole
+    numbers, and BackendFailureError if CP-SAT finds no answer.
+    """
+    # Imported here, because CP-SAT takes long to import.
+    from ioopt.solvers.backends.answer import BackendLimits
+    from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+
+    limits = view.limits
+    model = knapsack_of(view)
     answer = solve_by_cpsat(model.program, BackendLimits())
     if not answer.found:
         raise BackendFailureError(f"{answer.backend} found no subset: {answer.status}")
-    left = limits.storage
-    rates: Rates = [limits.zero] * len(units)
     chosen = model.chosen(answer.values)
-    for k in chosen:
-        rates[k] = peaks[k]
-        left -= peaks[k]
+    rates = rates_of(view, chosen)
     if not top:
         return rates
-    for k in range(len(units)):
+    left = limits.storage
+    for k in chosen:
+        left -= rates[k]
+    for k, request in enumerate(view.requests):
         if k not in chosen and left > limits.storage * limits.eps:
-            rates[k] = min(peaks[k], left)
+            rates[k] = min(request.peak, left)
             left -= rates[k]
     return rates
 

@@ -1,10 +1,12 @@
 """Run the I/O policies: simulate a trace, or make the decision of a snapshot."""
 
+from collections.abc import Sequence
 from typing import Literal
 
 from ioopt.compiled.library import MOST, Engine, maker
 from ioopt.compiled.memory import Maker, Plain
 from ioopt.decisions.batch_io import IoPolicy, Limits, Request, View, slow_down
+from ioopt.decisions.ordering import Number
 from ioopt.errors import InstanceError, OutOfTime, UsageError
 from ioopt.models.batch_io.bounds import delay_bounds, mean_response_bound, most_granted
 from ioopt.options import Deadline
@@ -262,10 +264,21 @@ def _decide_once(
     rates = policy.decide(view)
     if view.limits.interference and not policy.ignores_limit:
         slow_down(rates, len(rates), view.limits.storage, view.limits.interference)
+    plan = plan_of_rates(problem, view, rates, settings.policy, settings.top)
+    return Outcome(plan, bound=most_granted(problem, settings.policy))
+
+
+def plan_of_rates(
+    problem: IoRequestsProblem,
+    view: View,
+    rates: Sequence[Number],
+    policy: str | None,
+    top: bool = False,
+) -> IoGrantsPlan:
+    """Return the plan that grants *rates*, in the order of the requests of *view*."""
     grants = {request.id: float(rate) for request, rate in zip(view.requests, rates)}
     ordered = {request.id: grants[request.id] for request in problem.requests}
-    plan = IoGrantsPlan(grants=ordered, policy=settings.policy, top=settings.top)
-    return Outcome(plan, bound=most_granted(problem, settings.policy))
+    return IoGrantsPlan(grants=ordered, policy=policy, top=top)
 
 
 def view_of(

@@ -18,7 +18,7 @@ from ioopt.problems.flexgang.quantum_selection import (
 )
 from ioopt.protocols import Outcome
 from ioopt.solvers.flexgang.pattern_search import plan_of_values
-from ioopt.solvers.model_files import ExportedModel, ModelSpec, Values
+from ioopt.solvers.model_files import ExportedModel, ModelSpec, NoSettings, Values
 
 
 class PatternSettings(Record):
@@ -26,10 +26,6 @@ class PatternSettings(Record):
 
     k: Annotated[int, Field(ge=0)] = 0
     d: Annotated[int, Field(ge=1)] = 1
-
-
-class NoSettings(Record):
-    """Accept no settings, because quantum selection has only one program."""
 
 
 def _pattern(problem: FlexibleGangProblem, settings: PatternSettings) -> ExportedModel:

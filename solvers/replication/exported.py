@@ -1,17 +1,25 @@
 """Describe the integer programs of replication that ``ioopt export`` writes."""
 
+from typing import Annotated
+
+from pydantic import Field
+
+from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.printed import PrintedModel
-from ioopt.models.replication.static import Cycles, tidied, to_plan
+from ioopt.models.replication.static import Cycles, reduce, tidied, to_plan
+from ioopt.models.replication.subbatch import SubBatchModel
 from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome
 from ioopt.solvers.model_files import ExportedModel, ModelSpec, Values
 from ioopt.solvers.replication.exact.ip import cycle_notes
+from ioopt.solvers.replication.plans import require_batch
+from ioopt.solvers.replication.rounds.two_stage import place_of, plan_after
 from ioopt.units import counted
 
 
 class PrintedSettings(Record):
-    """Configure the printed model: whether it has copies, and whether these may form a
+    """Configure the model (1)-(13): whether it has copies, and whether these may form a
     cycle.
 
     Without cycles its optimum is the least batch time of a plan. With cycles, as
@@ -48,4 +56,53 @@ def _printed(problem: ReplicationProblem, settings: PrintedSettings) -> Exported
     return ExportedModel(model.program, outcome, "additive_seconds", relaxed=cyclic)
 
 
-MODELS = (ModelSpec("printed", PrintedSettings, _printed),)
+def _allocation(
+    problem: ReplicationProblem, settings: PrintedSettings
+) -> ExportedModel:
+    """Return the second stage of a round, in which all tasks are one sub-batch."""
+    instance = reduce(problem)
+    cycles = settings.cycles
+    model = AggregatedModel(instance, cycles=cycles, replication=settings.replication)
+
+    def outcome(values: Values) -> Outcome[ReplicationPlan]:
+        moves = tidied(instance, model.moves(values))
+        plan = to_plan(instance, moves, cycles == "printed")
+        return Outcome(plan, notes=tuple(cycle_notes(problem, plan)))
+
+    return ExportedModel(
+        model.program, outcome, "additive_seconds", relaxed=cycles == "printed"
+    )
+
+
+class SubBatchSettings(Record):
+    """Configure the selection of a sub-batch.
+
+    ``thresh``: balance threshold in condition (17); None leaves (17) out.
+    """
+
+    thresh: Annotated[float, Field(ge=0, le=1000)] | None = 0.2
+
+
+def _sub_batch(
+    problem: ReplicationProblem, settings: SubBatchSettings
+) -> ExportedModel:
+    """Return the first stage of the first round; its solution becomes a plan in rounds
+    of which the first is the selection.
+    """
+    require_batch(problem)
+    nodes = range(len(problem.nodes))
+    places = [place_of(problem, problem.holds, (node,)) for node in nodes]
+    tasks = range(len(problem.tasks))
+    model = SubBatchModel(problem, tasks, places, settings.thresh)
+
+    def outcome(values: Values) -> Outcome[ReplicationPlan]:
+        return Outcome(plan_after(problem, model.decode(values)))
+
+    return ExportedModel(model.program, outcome, "first_round_tasks")
+
+
+MODELS = (
+    ModelSpec("printed", PrintedSettings, _printed),
+    ModelSpec("sub-batch", SubBatchSettings, _sub_batch),
+    ModelSpec("allocation", PrintedSettings, _allocation),
+)

@@ -2,12 +2,10 @@
 
 import csv
 import json
-import subprocess
 
-import highspy
-import pulp
 import pytest
 from conftest import ROOT
+from model_programs import cbc, highs
 from unit.batch_io.test_darshan import HEADER, write_record
 
 import ioopt
@@ -318,23 +316,6 @@ def test_import_and_export_wfformat(run, tmp_path):
     )
     assert first["tasks"] == second["tasks"] and len(first["tasks"]) == 42
     assert len(first["nodes"]) == 2
-
-
-def highs(model, target, style=0):
-    solver = highspy.Highs()
-    solver.silent()
-    solver.readModel(str(model))
-    solver.run()
-    solver.writeSolution(str(target), style)
-    return solver.getInfo().objective_function_value
-
-
-def cbc(path, folder):
-    """Return the optimum that CBC's own command finds in a model file."""
-    found = folder / "cbc.txt"
-    command = [pulp.PULP_CBC_CMD().path, str(path), "solve", "solution", str(found)]
-    subprocess.run(command, check=True, capture_output=True)
-    return float(found.read_text().splitlines()[0].split()[-1])
 
 
 @pytest.mark.parametrize("form", ["lp", "mps"])

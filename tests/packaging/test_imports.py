@@ -75,7 +75,17 @@ def test_a_solve_imports_few_modules():
 LAYERS = (
     # from the lowest up; a module imports from its own layer and from those below it
     {"errors", "version"},
-    {"units", "options", "overtime", "arguments", "timeline", "catalog", "arrays"},
+    {
+        "units",
+        "options",
+        "overtime",
+        "arguments",
+        "timeline",
+        "waits",
+        "graphs",
+        "catalog",
+        "arrays",
+    },
     {"compiled"},
     {"problems", "result", "metrics", "tables"},
     {"protocols", "decisions"},
@@ -106,6 +116,7 @@ PLOT_NEEDS = {
     "problems",
     "tables",
     "timeline",
+    "waits",
     "units",
     "formats",
 }

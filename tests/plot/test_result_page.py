@@ -15,9 +15,9 @@ from ioopt.cli.main import main
 from ioopt.errors import UsageError
 from ioopt.pictures import page_of
 from ioopt.plot.lanes import Wide, packed
-from ioopt.plot.panels import may_wait, waits_of
 from ioopt.plot.result_page import MOST_BOXES, MOST_STEPS, Box, coarser, fewer
 from ioopt.timeline import Interval
+from ioopt.waits import may_wait, waits_of
 
 
 @pytest.fixture(scope="module")

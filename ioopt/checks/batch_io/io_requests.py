@@ -51,14 +51,24 @@ def check(
         text = "gets a part of its peak from a conservative policy"
         found.append(violation("conservative", min(partial), text))
     found.sort(key=lambda item: (item.rule, item.item))
-    metrics = {
+    nodes = {
+        str(request.id): problem.machine.allocated_nodes(request.nodes)
+        for request in problem.requests
+    }
+    objectives = {
         "granted_bytes_per_second": total,
+        "granted_nodes": sum(
+            nodes.get(name, 0) for name, rate in grants.items() if rate > 0
+        ),
+    }
+    metrics = {
+        **objectives,
         "granted_requests": sum(rate > 0 for rate in grants.values()),
         "partial_grants": len(partial),
     }
-    objectives = {"granted_bytes_per_second": total}
     limits = {
         "granted_bytes_per_second": min(storage, math.fsum(peaks.values())),
+        "granted_nodes": sum(nodes.values()),
         "granted_requests": len(peaks),
         "partial_grants": len(peaks),
     }

@@ -67,8 +67,9 @@ def check(
 ) -> CheckReport:
     """Check a plan, and the schedule of its replay if there is one.
 
-    The objectives are ``additive_seconds``, equation (13), and ``makespan_seconds``,
-    the end of the last task or copy entry of the schedule. ``additive_seconds`` is left
+    The objectives are ``additive_seconds``, equation (13), ``makespan_seconds``, the
+    end of the last task or copy entry of the schedule, and for a plan in rounds
+    ``first_round_tasks``, equation (20). ``additive_seconds`` is left
     out if the plan names unknown items, or if it has neither moves nor a schedule. The
     ``transfer_bound_seconds`` that the result of a workflow states must lie between the
     bound of workflow rule 18 and the makespan. The metrics are ``compute_imbalance``
@@ -82,9 +83,11 @@ def check(
     found = reader.found
     found.extend(_move_violations(reader, stages))
     metrics: Json = {"compute_imbalance": _compute_imbalance(problem, reader.assign)}
+    objectives: dict[str, float] = {}
     if plan.rounds is not None:
         metrics["rounds"] = len(plan.rounds)
-    objectives: dict[str, float] = {}
+        selected = len(plan.rounds[0].tasks) if plan.rounds else 0
+        objectives["first_round_tasks"] = metrics["first_round_tasks"] = selected
     if schedule is not None:
         replayed = _replay_metrics(reader, schedule)
         metrics |= replayed

@@ -7,6 +7,7 @@ files to make room. The flat scheme is a hierarchy of one level.
 import math
 import time
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -15,6 +16,7 @@ from pydantic import Field, field_validator
 from ioopt.errors import UsageError
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.subbatch import Place
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import (
     EvictionPolicy,
@@ -95,9 +97,35 @@ class Settings(Record):
     effort: Annotated[float, Field(gt=0, le=10_000)] = 1.0
 
 
+def place_of(
+    problem: ReplicationProblem,
+    present: Sequence[AbstractSet[int]],
+    nodes: tuple[int, ...],
+) -> Place:
+    """Return *nodes* as one virtual node; its disk is limited only if all their disks
+    are.
+
+    *present* are the files on each node of the problem.
+    """
+    there: set[int] = set()
+    sizes: list[int] = []
+    for node in nodes:
+        there |= present[node]
+        disk = problem.nodes[node].disk_bytes
+        if disk is not None:
+            sizes.append(disk)
+    speed = sum(problem.nodes[node].speed for node in nodes)
+    if len(sizes) < len(nodes):
+        return Place(None, speed, frozenset(there), None)
+    return Place(sum(sizes), speed, frozenset(there), max(sizes))
+
+
 class Rounds:
     """Make rounds one after the other, and track the files that they leave on the
     disks.
+
+    *first* are the tasks of each node in the first round; without it the first stage
+    selects them, as in later rounds.
 
     Four counters are reported in notes. ``unbalanced``: selections without the balance
     (17). ``unproven``: selections not proven to be largest. ``rushed``: models with
@@ -112,8 +140,10 @@ class Rounds:
         request: SolveRequest,
         settings: Settings,
         levels: tuple[int, ...],
+        first: Selection | None = None,
     ) -> None:
         self.problem = problem
+        self.first = first
         self.request = request
         self.settings = settings
         self.levels = levels
@@ -128,17 +158,19 @@ class Rounds:
         self.last_count = 0
         self.interrupted = False
 
-    def run(self) -> ReplicationPlan:
+    def run(self, models: bool = True) -> ReplicationPlan:
         """Make rounds until every task is planned; return the plan.
 
-        After the deadline or an interruption, no models are solved in further rounds.
+        After the deadline or an interruption, and if *models* is false, no models are
+        solved in further rounds.
         """
         pending = list(range(len(self.problem.tasks)))
         if not any(node.disk_bytes is not None for node in self.problem.nodes):
             self.last_count = len(pending)
         while pending:
             left = self.request.deadline.remaining()
-            hurry = self.interrupted or left <= HASTE_SECONDS_PER_TASK * len(pending)
+            late = left <= HASTE_SECONDS_PER_TASK * len(pending)
+            hurry = late or self.interrupted or not models
             saved = [set(files) for files in self.disks.present]
             try:
                 done = self._round(pending, hurry)
@@ -164,7 +196,7 @@ class Rounds:
             gone = self.disks.evict_for_one_task(pending)
         whole = tuple(range(len(self.problem.nodes)))
         if not hurry and not self.last_count:
-            places = [self._place((i,)) for i in whole]
+            places = [place_of(self.problem, self.disks.present, (i,)) for i in whole]
             greedy = greedy_selection(self.problem, pending, places)
             self.last_count = max(1, sum(map(len, greedy)))
         self.hurried += hurry
@@ -238,7 +270,11 @@ class Rounds:
         budget: float | None,
     ) -> Selection:
         """Select, by the first stage, the tasks that each child takes in this round."""
-        places = [self._place(child) for child in children]
+        if self.first is not None and not self.rounds:
+            return self.first
+        places = [
+            place_of(self.problem, self.disks.present, child) for child in children
+        ]
         single = len(places) == len(self.problem.nodes)
         if single and all(place.disk_bytes is None for place in places):
             # If the disks hold all files at once, all tasks are selected (Section 4.1).
@@ -264,22 +300,6 @@ class Rounds:
             self.rushed += least < self.settings.effort
         limits = BackendLimits.of(self.request, seconds)
         return replace(limits, work=self.settings.effort)
-
-    def _place(self, nodes: tuple[int, ...]) -> Place:
-        """Return *nodes* as one virtual node; its disk is limited only if all their
-        disks are.
-        """
-        present: set[int] = set()
-        sizes: list[int] = []
-        for node in nodes:
-            present |= self.disks.present[node]
-            disk = self.problem.nodes[node].disk_bytes
-            if disk is not None:
-                sizes.append(disk)
-        speed = sum(self.problem.nodes[node].speed for node in nodes)
-        if len(sizes) < len(nodes):
-            return Place(None, speed, frozenset(present), None)
-        return Place(sum(sizes), speed, frozenset(present), max(sizes))
 
     def _evict(self, part: Allocation) -> list[Removal]:
         """Evict files from the nodes of *part* to make room for its arriving files.
@@ -407,6 +427,18 @@ class Rounds:
         )
         told = [f"{number} {what}" for number, what in counted if number]
         return [f"{len(self.rounds)} round(s)", *told]
+
+
+def plan_after(
+    problem: ReplicationProblem, chosen: Sequence[Sequence[int]]
+) -> ReplicationPlan:
+    """Return the plan in rounds whose first round runs the tasks *chosen* for each
+    node; greedy rounds, without models, run the others.
+    """
+    first = Selection(tuple(map(tuple, chosen)), True, True)
+    request: SolveRequest = SolveRequest(SolveOptions(None), Deadline(None))
+    levels = (len(problem.nodes),)
+    return Rounds(problem, request, Settings(), levels, first).run(models=False)
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
