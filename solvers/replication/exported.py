@@ -77,10 +77,11 @@ def _allocation(
 class SubBatchSettings(Record):
     """Configure the selection of a sub-batch.
 
-    ``thresh``: balance threshold in condition (17); None leaves (17) out.
+    ``thresh``: balance threshold in condition (17); from the number of nodes minus 1 on
+    it allows everything.
     """
 
-    thresh: Annotated[float, Field(ge=0, le=1000)] | None = 0.2
+    thresh: Annotated[float, Field(ge=0, le=1000)] = 0.2
 
 
 def _sub_batch(
