@@ -50,8 +50,10 @@ The rules were fixed before the reported seeds were run:
   {100 * TIE_MARGIN:g} %
 - **{PARTLY}**: the direction holds and the number is not met, or some of several cases
   hold and none is against it
-- **{MIXED}**: some cases hold, and in others the interval lies on the other side
-- **{NOT}**: the interval lies on the other side
+- **{MIXED}**: some cases hold, or hold partly, and others are decisively against the
+  claim
+- **{NOT}**: no case holds, and the interval of one lies on the other side; or a count,
+  an order or a stated range is another
 - **{NOT_RUN}**: it needs what does not exist any more, or is not built
 
 [Six claims of each paper](reproduction/pictures.md) are drawn beside its numbers.
