@@ -97,8 +97,10 @@ def draw_beside(results: Sequence[Result], picture: str | None = None) -> Any:
     for panel, result in zip(panels, results, strict=True):
         _on_time_scale(result, picture)(result, axes=panel, until=until)
         if legend := panel.get_legend():
-            texts = [text.get_text() for text in legend.get_texts()]
-            handles |= dict(zip(texts, legend.legend_handles, strict=True))
+            entries = zip(legend.get_texts(), legend.legend_handles, strict=True)
+            for text, handle in entries:
+                if text.get_visible():
+                    handles[text.get_text()] = handle
             heading = legend.get_title().get_text()
             legend.remove()
         panel.set_xlabel(panel.get_xlabel() if panel is panels[-1] else "")

@@ -2,18 +2,19 @@
 beside the data, colours.
 """
 
+import json
 from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import first
+from conftest import ROOT, first
 from result_pages import data_of
 
 import ioopt
 from ioopt.comparing.picture import plot_comparison
 from ioopt.options import Deadline
-from ioopt.pictures import draw_result, page_of
+from ioopt.pictures import draw_beside, draw_result, page_of, result_to_draw
 from ioopt.plot import palette
 from ioopt.plot.bars import plot_bars
 from ioopt.plot.curves import plot_sweep
@@ -458,3 +459,13 @@ def test_bars_in_panels_have_one_axis_from_0():
     legend = axes.figure.legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["one", "two"]
     assert [panel.get_title() for panel in (left, right)] == ["left", "right"]
+
+
+def test_the_legend_of_several_results_explains_only_what_is_there():
+    """Each box of the first picture has its name: no entry for boxes without."""
+    names = ("planned", "measured")
+    paths = [ROOT / "docs" / "samples" / f"{name}.json" for name in names]
+    results = [result_to_draw(json.loads(path.read_text()), "x") for path in paths]
+    figure = draw_beside(results).figure
+    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "computing" in words and "no name: box too small" not in words
