@@ -65,10 +65,10 @@ class Replication(Kind):
         ),
         Metric("noisy_mean_seconds"),
         Metric("additive_seconds", objective=True, defined_in="equation 13"),
-        Metric("first_round_tasks", "max", defined_in="equation 20"),
         Metric("remote_bytes"),
         Metric("replica_bytes"),
         Metric("evictions"),
+        Metric("first_round_tasks", "max", defined_in="equation 20"),
     )
     follows = True
     replay_options = frozenset(
