@@ -454,9 +454,9 @@ class IoRequests(Kind):
     fallback = "base-line"
     metrics = (
         Metric("granted_bytes_per_second", "max", objective=True),
-        Metric("granted_nodes", "max"),
         Metric("granted_requests", "max"),
         Metric("partial_grants"),
+        Metric("granted_nodes", "max"),
     )
     compare_solvers = _COMPARED[1:]
     decision = True
