@@ -94,6 +94,9 @@ def check(
         if link is not None:
             expected["link"] = link
         found, left, excused = judgement(problem, data, result, expected)
+    told = data.get("instance")
+    if found and told not in (None, problem.name):
+        click.echo(f"{result}: a result of {told!r}, checked against {problem.name!r}:")
     for violation in found:
         click.echo(str(violation))
     if expected:
