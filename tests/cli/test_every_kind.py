@@ -142,7 +142,7 @@ def test_bundled_instances_reach_their_best() -> None:
 def test_a_result_of_another_instance_is_told_before_what_follows_from_it(
     run, tmp_path
 ):
-    assert run("solve", "small-8", "--solver", "minmin", "-o", "small.json")[0] == 0
-    code, out, _ = run("check", "cycle3", "small.json")
-    first = "small.json: a result of 'small-8', checked against 'cycle3':"
+    assert run("solve", "two-pairs", "--solver", "minmin", "-o", "pairs.json")[0] == 0
+    code, out, _ = run("check", "cycle3", "pairs.json")
+    first = "pairs.json: a result of 'two-pairs', checked against 'cycle3':"
     assert code == 5 and out.splitlines()[0] == first
