@@ -171,18 +171,15 @@ class Service:
         before = getattr(made, "notes", ())
         kept = list(before)
         value = _applied(getattr(made, method), message.arguments)
-        reply: Json = {"value": value}
         if isinstance(value, Refused):
-            reply = {"value": False, "why": value.why}
+            return {"value": False, "why": value.why}
         after = getattr(made, "notes", ())
         # A tuple belongs to one decision, a list to the life of the object.
         if isinstance(after, list):
             after = added(kept, after)
         elif after is before:
             after = ()
-        if after:
-            reply["notes"] = after
-        return reply
+        return {"value": value, "notes": after} if after else {"value": value}
 
     def _save(self, message: Save) -> Json:
         return {"state": self._session(message.session)[1].state()}
