@@ -10,6 +10,7 @@ from math import ceil
 
 from ioopt.budget.nextflow import choose_caps
 from ioopt.budget.noise import Noise, noisy_runs
+from ioopt.formats.nextflow.trace import ASSUMED_READS
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
@@ -102,6 +103,7 @@ class Inquiry:
             "tasks": len(problem.tasks),
             "samples": len(set(problem.samples) - {-1}),
             "independent": independent(problem),
+            "assumed_reads": (problem.meta or {}).get(ASSUMED_READS) or {},
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
@@ -230,7 +232,8 @@ class Inquiry:
         """Improve each row by all runs that are known: a faster run that keeps the
         quota of the row replaces the run in the row.
 
-        If the order of the tasks was not recorded, no row is called optimal.
+        If the order of the tasks or what they read is assumed, no row is called
+        optimal.
         """
         runs = []
         for key in ("unlimited", "at_quota", "setting", "nextflow"):
@@ -244,7 +247,8 @@ class Inquiry:
         for row in rows:
             for run in runs:
                 no_worse(row, run)
-            if self.found["independent"] and row["status"] == Status.OPTIMAL:
+            assumed = self.found["independent"] or self.found["assumed_reads"]
+            if assumed and row["status"] == Status.OPTIMAL:
                 row["status"] = str(Status.FEASIBLE)
 
 

@@ -9,9 +9,10 @@ from ioopt.catalog import entries
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import named, read_json, read_text, validate
-from ioopt.formats.nextflow.trace import Columns, read_nextflow_trace
+from ioopt.formats.nextflow.trace import ASSUMED_READS, Columns, read_nextflow_trace
 from ioopt.formats.wfformat.instance import problem_from_wfformat
 from ioopt.generate.work_directory import of_workflow
+from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.solving import load
@@ -54,7 +55,7 @@ def read_work_directory(
                 )
             machine = _machine(cores)
             if trace:
-                found = read_nextflow_trace(file, dag, machine, read, skip_bad)
+                found = read_nextflow_trace(file, dag, machine, read, skip_bad, True)
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
             return _of_record(found, cores, quota, samples, scratch, name)
@@ -115,7 +116,8 @@ def _of_record(
         raise InstanceError(
             f"{name}: no task wrote a byte: its sizes were not recorded"
         )
-    source = (found.meta or {}).get("source")
+    recorded = found.meta or {}
+    source = recorded.get("source")
     warnings = list(found.warnings)
     wide = [task.id for task in found.tasks if task.cores > cores]
     if wide:
@@ -135,6 +137,9 @@ def _of_record(
                 f"{name}: no task has a tag: tasks that share files are one sample"
             )
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
+    meta: Json = {"source": source, "warnings": warnings, "invented": invented}
+    if ASSUMED_READS in recorded:
+        meta[ASSUMED_READS] = recorded[ASSUMED_READS]
     return of_workflow(
         found.tasks,
         [(file.id, file.bytes) for file in found.files],
@@ -143,5 +148,5 @@ def _of_record(
         tags,
         name=found.name,
         quota_bytes=quota,
-        meta={"source": source, "warnings": warnings, "invented": invented},
+        meta=meta,
     ).copies(samples)

@@ -2,7 +2,8 @@
 keep the quota.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import click
@@ -259,11 +260,12 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         return f"no --quota given; {needs} at least; uses {peak} by default"
     quota = _size(found["quota_bytes"])
     takes = f"takes {_time(fits['takes_seconds'])}"
+    reads = _if_reads(found)
     if fits["answer"] == "no":
-        return f"no; {needs}, and the quota is {quota}; {takes} then"
+        return f"no{reads}; {needs}, and the quota is {quota}; {takes} then"
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most; {takes} then"
-    answer = "yes"
+    answer = f"yes{reads}"
     if found["independent"]:
         answer = f"yes, {ASSUMED}"
     caps = "write settings of Nextflow with --nextflow FILE"
@@ -279,6 +281,21 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         if found["nextflow"] is None:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
     return f"{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
+
+
+def _if_reads(found: Json) -> str:
+    """Return the condition for the answer if what some tasks read is assumed."""
+    names = list(chain.from_iterable(found["assumed_reads"].values()))
+    if not names:
+        return ""
+    return f", if {_and_more(names)} read as assumed below"
+
+
+def _and_more(names: Sequence[str]) -> str:
+    """Return the first of *names*, and the number of the others."""
+    if len(names) == 1:
+        return names[0]
+    return f"{names[0]} and {counted(len(names) - 1, 'more task')}"
 
 
 def _default_does(found: Json) -> str:
@@ -310,15 +327,18 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """
     counts = (counted(found[f"{what}s"], what) for what in ("task", "sample", "core"))
     yield "workflow", f"{found['instance']}: {', '.join(counts)}"
+    for how, names in found["assumed_reads"].items():
+        if names:
+            yield "reads", f"assumed: {_and_more(names)}: {how}"
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:
         yield "tasks", "the record has no DAG (--dag FILE): assumed independent below"
         why = ASSUMED
     elif bound == needed:
-        why = "proven"
+        why = f"the least{_if_reads(found)}" if found["assumed_reads"] else "proven"
     else:
-        why = f"lower bound {_size(bound)}"
+        why = f"lower bound {_size(bound)}{_if_reads(found)}"
     yield "least quota", f"{_size(needed)} ({why})"
     yield "default", f"{_run(found['unlimited'])}, in order of submission"
 

@@ -10,6 +10,7 @@ import re
 import pytest
 
 STEPS = (("TRIM", 10, 6), ("MAP2", 20, 3), ("CALL", 5, 1))
+READS = {"TRIM": 8, "MAP2": 6, "CALL": 3}
 DAG = (
     'digraph "d" {\nv0 [label="TRIM"];\nv1 [label="MAP2"];\nv2 [label="CALL"];\n'
     "v0 -> v1;\nv1 -> v2;\n}\n"
@@ -20,7 +21,9 @@ DAG = (
 def trace(tmp_path):
     rows = ["name\tstatus\trealtime\tcpus\trchar\twchar"]
     for sample in "abcd":
-        rows += [f"{p} ({sample})\tCOMPLETED\t{s}s\t1\t0\t{w}" for p, s, w in STEPS]
+        rows += [
+            f"{p} ({sample})\tCOMPLETED\t{s}s\t1\t{READS[p]}\t{w}" for p, s, w in STEPS
+        ]
     (tmp_path / "trace.txt").write_text("\n".join(rows) + "\n")
     (tmp_path / "dag.dot").write_text(DAG)
     return ("trace.txt", "--dag", "dag.dot", "--cores", "4")
@@ -29,6 +32,35 @@ def trace(tmp_path):
 def asked(run, *words):
     code, out, err = run("budget", *words, "--time-limit", "9", "--format", "json")
     return code, json.loads(out), err
+
+
+@pytest.mark.parametrize(
+    ("asked_bytes", "least", "how"),
+    [
+        (1, 6, "only bytes of its own, not the files before it"),
+        (0, 9, "all files before it"),
+    ],
+)
+def test_what_a_task_read_is_assumed_if_it_asked_for_less(
+    run, trace, tmp_path, asked_bytes, least, how
+):
+    """MAP2 (a) asked for 1 of the 6 bytes of TRIM, and the others alike: 6 are the
+    least then. Without a record of it, they hold 6 + 3.
+    """
+    text = (tmp_path / "trace.txt").read_text()
+    changed = text.replace("\t20s\t1\t6\t", f"\t20s\t1\t{asked_bytes}\t")
+    (tmp_path / "trace.txt").write_text(changed)
+    code, text, _ = run("budget", *trace, "--quota", "5", "--time-limit", "9")
+    assert code == 3 and "proven" not in text and "optimal" not in text
+    words = "if MAP2 (a) and 3 more tasks read as assumed below"
+    assert first_row(text).startswith(f"fits no, {words}; needs {least} B")
+    assert f"assumed: MAP2 (a) and 3 more tasks: {how}" in " ".join(text.split())
+    assert f"{least} B (the least, {words})" in " ".join(text.split())
+    words = ("import", "work-directory", *trace, "-o", "made.json")
+    assert run(*words)[0] == 0
+    again = asked(run, "made.json", "--quota", "5")[1]
+    assert again["least"]["found_bytes"] == least
+    assert len(again["assumed_reads"][how]) == 4
 
 
 def test_what_is_asked_by_hand(run, trace, tmp_path):
