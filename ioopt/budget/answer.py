@@ -95,6 +95,7 @@ class Inquiry:
         self.free = unlimited(problem)
         self.order = least_order(problem, deadline)
         self.question = Question.of(problem, order=self.order, deadline=deadline)
+        meta = problem.meta or {}
         self.found: Json = {
             "format": "ioopt/budget",
             "version": 1,
@@ -102,8 +103,11 @@ class Inquiry:
             "cores": problem.cores,
             "tasks": len(problem.tasks),
             "samples": len(set(problem.samples) - {-1}),
+            "engine": meta.get("source"),
+            "tags": meta.get("tags", 0),
+            "copies": meta.get("copies", 0),
             "independent": independent(problem),
-            "assumed_reads": (problem.meta or {}).get(ASSUMED_READS) or {},
+            "assumed_reads": meta.get(ASSUMED_READS) or {},
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,

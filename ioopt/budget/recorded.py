@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ioopt.budget import TRACE
 from ioopt.catalog import entries
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine
@@ -64,7 +65,10 @@ def read_work_directory(
         kinds = "ioopt/work-directory, WfFormat or a trace"
         raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
     asked = {"cores": cores, "quota_bytes": quota}
-    given = {key: value for key, value in asked.items() if value is not None}
+    given: Json = {key: value for key, value in asked.items() if value is not None}
+    if problem.meta and "copies" in problem.meta:
+        copies = problem.meta["copies"] * samples
+        given["meta"] = problem.meta | {"copies": copies}
     made = validate(
         WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name
     )
@@ -127,17 +131,18 @@ def _of_record(
         )
         warnings.append(f"{name}: {few}")
     tags = {}
-    if source == "Nextflow trace" and samples == 1:
+    if source == TRACE:
         for task in found.tasks:
             tag = _TAG.fullmatch(task.id)
             if tag is not None:
                 tags[task.id] = tag[1]
-        if not tags:
+        if not tags and samples == 1:
             warnings.append(
                 f"{name}: no task has a tag: tasks that share files are one sample"
             )
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
     meta: Json = {"source": source, "warnings": warnings, "invented": invented}
+    meta |= {"tags": len(set(tags.values())), "copies": samples}
     if ASSUMED_READS in recorded:
         meta[ASSUMED_READS] = recorded[ASSUMED_READS]
     return of_workflow(
@@ -145,7 +150,7 @@ def _of_record(
         [(file.id, file.bytes) for file in found.files],
         cores,
         scratch,
-        tags,
+        tags if samples == 1 else {},
         name=found.name,
         quota_bytes=quota,
         meta=meta,
