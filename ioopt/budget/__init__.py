@@ -1,3 +1,10 @@
 """Answer what a quota on a work directory costs, and which settings keep a run within
 the quota.
 """
+
+TRACE = "Nextflow trace"
+"""The source of instances that were read from a trace of Nextflow."""
+NF_BOOST = ("plugins { id 'nf-boost' }", "boost { cleanup = true }")
+"""The lines of a nextflow.config by which each file is deleted after its last
+reader.
+"""

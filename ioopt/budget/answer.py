@@ -10,6 +10,7 @@ from math import ceil
 
 from ioopt.budget.nextflow import choose_caps
 from ioopt.budget.noise import Noise, noisy_runs
+from ioopt.formats.nextflow.trace import ASSUMED_READS
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
@@ -94,6 +95,7 @@ class Inquiry:
         self.free = unlimited(problem)
         self.order = least_order(problem, deadline)
         self.question = Question.of(problem, order=self.order, deadline=deadline)
+        meta = problem.meta or {}
         self.found: Json = {
             "format": "ioopt/budget",
             "version": 1,
@@ -101,7 +103,11 @@ class Inquiry:
             "cores": problem.cores,
             "tasks": len(problem.tasks),
             "samples": len(set(problem.samples) - {-1}),
+            "engine": meta.get("source"),
+            "tags": meta.get("tags", 0),
+            "copies": meta.get("copies", 0),
             "independent": independent(problem),
+            "assumed_reads": meta.get(ASSUMED_READS) or {},
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
@@ -230,7 +236,8 @@ class Inquiry:
         """Improve each row by all runs that are known: a faster run that keeps the
         quota of the row replaces the run in the row.
 
-        If the order of the tasks was not recorded, no row is called optimal.
+        If the order of the tasks or what they read is assumed, no row is called
+        optimal.
         """
         runs = []
         for key in ("unlimited", "at_quota", "setting", "nextflow"):
@@ -244,7 +251,8 @@ class Inquiry:
         for row in rows:
             for run in runs:
                 no_worse(row, run)
-            if self.found["independent"] and row["status"] == Status.OPTIMAL:
+            assumed = self.found["independent"] or self.found["assumed_reads"]
+            if assumed and row["status"] == Status.OPTIMAL:
                 row["status"] = str(Status.FEASIBLE)
 
 

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from math import ceil
 
+from ioopt.budget import NF_BOOST, TRACE
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
@@ -33,7 +34,7 @@ def processes(problem: WorkDirectoryProblem) -> list[str]:
     for task in problem.tasks:
         untagged = task.id.partition(" (")[0]
         names.append(untagged.partition("#")[0].strip())
-    if (problem.meta or {}).get("source") == "Nextflow trace":
+    if (problem.meta or {}).get("source") == TRACE:
         return names
     return [re.sub(r"_(ID)?\d+$", "", name).replace(".", ":") for name in names]
 
@@ -171,12 +172,14 @@ def nextflow_config(found: Json) -> str:
     assumed = ""
     if found["independent"]:
         assumed = ", if tasks were independent"
+    elif found["assumed_reads"]:
+        assumed = ", if tasks read what ioopt budget says it assumes"
     peak = caps["peak_bytes"]
+    boost = "\n".join(NF_BOOST)
     return f"""\
 // {name}: simulated, {caps["makespan_seconds"]:.6g} s with at
 // most {peak} bytes in work/{assumed}. Files leave once no task needs them: nf-boost.
-plugins {{ id 'nf-boost' }}
-boost {{ cleanup = true }}
+{boost}
 executor {{ cpus = {found["cores"]}; queueSize = {caps["tasks"]} }}
 process {{
 {"".join(rows)}}}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from ioopt.budget import TRACE
 from ioopt.catalog import entries
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import named, read_json, read_text, validate
-from ioopt.formats.nextflow.trace import Columns, read_nextflow_trace
+from ioopt.formats.nextflow.trace import ASSUMED_READS, Columns, read_nextflow_trace
 from ioopt.formats.wfformat.instance import problem_from_wfformat
 from ioopt.generate.work_directory import of_workflow
+from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.solving import load
@@ -54,7 +56,7 @@ def read_work_directory(
                 )
             machine = _machine(cores)
             if trace:
-                found = read_nextflow_trace(file, dag, machine, read, skip_bad)
+                found = read_nextflow_trace(file, dag, machine, read, skip_bad, True)
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
             return _of_record(found, cores, quota, samples, scratch, name)
@@ -63,7 +65,10 @@ def read_work_directory(
         kinds = "ioopt/work-directory, WfFormat or a trace"
         raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
     asked = {"cores": cores, "quota_bytes": quota}
-    given = {key: value for key, value in asked.items() if value is not None}
+    given: Json = {key: value for key, value in asked.items() if value is not None}
+    if problem.meta and "copies" in problem.meta:
+        copies = problem.meta["copies"] * samples
+        given["meta"] = problem.meta | {"copies": copies}
     made = validate(
         WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name
     )
@@ -115,7 +120,8 @@ def _of_record(
         raise InstanceError(
             f"{name}: no task wrote a byte: its sizes were not recorded"
         )
-    source = (found.meta or {}).get("source")
+    recorded = found.meta or {}
+    source = recorded.get("source")
     warnings = list(found.warnings)
     wide = [task.id for task in found.tasks if task.cores > cores]
     if wide:
@@ -125,23 +131,27 @@ def _of_record(
         )
         warnings.append(f"{name}: {few}")
     tags = {}
-    if source == "Nextflow trace" and samples == 1:
+    if source == TRACE:
         for task in found.tasks:
             tag = _TAG.fullmatch(task.id)
             if tag is not None:
                 tags[task.id] = tag[1]
-        if not tags:
+        if not tags and samples == 1:
             warnings.append(
                 f"{name}: no task has a tag: tasks that share files are one sample"
             )
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
+    meta: Json = {"source": source, "warnings": warnings, "invented": invented}
+    meta |= {"tags": len(set(tags.values())), "copies": samples}
+    if ASSUMED_READS in recorded:
+        meta[ASSUMED_READS] = recorded[ASSUMED_READS]
     return of_workflow(
         found.tasks,
         [(file.id, file.bytes) for file in found.files],
         cores,
         scratch,
-        tags,
+        tags if samples == 1 else {},
         name=found.name,
         quota_bytes=quota,
-        meta={"source": source, "warnings": warnings, "invented": invented},
+        meta=meta,
     ).copies(samples)

@@ -2,11 +2,13 @@
 keep the quota.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import click
 
+from ioopt.budget import NF_BOOST, TRACE
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
 from ioopt.cli.options import PATH, file_argument, format_option, skip_bad_option
 from ioopt.errors import ExitCode, UsageError
@@ -148,6 +150,7 @@ def budget(
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
     found = answer(problem, deadline, seed, caps, wrong)
+    found["lines"] = _lines(found, nextflow)
     if not quiet():
         for text in (*problem.warnings, *found["notes"]):
             say(f"note: {text}")
@@ -160,10 +163,6 @@ def budget(
     if nextflow is not None and not _write_caps(nextflow, found):
         return ExitCode.NO_ANSWER
     return _exit_code(found)
-
-
-TRACE = "Nextflow trace"
-"""The source of instances that were read from a trace of Nextflow."""
 
 
 def _write_caps(nextflow: str, found: Json) -> bool:
@@ -231,7 +230,10 @@ def _tables(found: Json, nextflow: str | None) -> str:
     width = terminal_width()
     answers = render(("", "answer"), list(_rows(found, nextflow)), width=width, wrap=1)
     headers = ("quota", "makespan", "bound", "status")
-    return f"{answers}\n{render(headers, curve, width=width)}"
+    tables = f"{answers}\n{render(headers, curve, width=width)}"
+    if found["lines"]:
+        return "\n".join((tables, *found["lines"], ""))
+    return tables
 
 
 def _rows(found: Json, nextflow: str | None) -> Iterator[Row]:
@@ -259,13 +261,16 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         return f"no --quota given; {needs} at least; uses {peak} by default"
     quota = _size(found["quota_bytes"])
     takes = f"takes {_time(fits['takes_seconds'])}"
+    reads = _if_reads(found)
     if fits["answer"] == "no":
-        return f"no; {needs}, and the quota is {quota}; {takes} then"
+        if found["independent"]:
+            reads = f", even {ASSUMED}"
+        return f"no{reads}; {needs}, and the quota is {quota}; {takes} then"
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most; {takes} then"
-    answer = "yes"
+    answer = f"yes{reads}"
     if found["independent"]:
-        answer = f"yes, {ASSUMED}"
+        answer = f"not known without --dag: yes, {ASSUMED}"
     caps = "write settings of Nextflow with --nextflow FILE"
     if nextflow is not None:
         caps = f"run Nextflow with: -c {nextflow}"
@@ -275,20 +280,70 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         "plan": "only a plan was found that does (ioopt solve), no setting",
     }
     if fits["way"] == "setting":
-        does["setting"] = f"add to the snakemake command: {_snakemake_options(found)}"
+        does["setting"] = (
+            f"add to the snakemake command: {_snakemake_options(found)} (a sample = "
+            f"{_sample(found)})"
+        )
         if found["nextflow"] is None:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
-    return f"{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
+    engine = _engines(found)
+    return f"{engine}{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
+
+
+def _engines(found: Json) -> str:
+    """Return the words before a "yes": which engine it is for, if caps were computed
+    for Nextflow and the order of the tasks is known.
+    """
+    caps = found["nextflow"]
+    if caps is None or found["independent"]:
+        return ""
+    if found["fits"]["way"] in ("default", "nextflow"):
+        return "Nextflow: "
+    least = _size(caps["peak_bytes"])
+    others = {"setting": "with Snakemake and ioopt", "plan": "by a plan of ioopt"}
+    other = others[found["fits"]["way"]]
+    return f"Nextflow: no (its least is {least} with caps); {other}: "
+
+
+def _if_reads(found: Json) -> str:
+    """Return the condition for the answer if what some tasks read is assumed."""
+    names = list(chain.from_iterable(found["assumed_reads"].values()))
+    if not names:
+        return ""
+    return f", if {_and_more(names)} read as assumed below"
+
+
+def _and_more(names: Sequence[str]) -> str:
+    """Return the first of *names*, and the number of the others."""
+    if len(names) == 1:
+        return names[0]
+    return f"{names[0]} and {counted(len(names) - 1, 'more task')}"
 
 
 def _default_does(found: Json) -> str:
     """Return the text on a run that fits by default."""
     if found["undeleted_bytes"] <= found["quota_bytes"]:
         return "nothing to set, even if no file is deleted"
+    boost = f"put into nextflow.config: {' and '.join(NF_BOOST)}"
+    if found["engine"] == TRACE:
+        return f"so that each file is deleted after its last reader, {boost}"
     return (
-        "nothing to set, if each file is deleted after its last reader (Snakemake: "
-        "temp(); Nextflow: the plugin nf-boost)"
+        "set that each file is deleted after its last reader (Snakemake: mark the "
+        f"outputs temp(); Nextflow: {boost})"
     )
+
+
+def _lines(found: Json, nextflow: str | None) -> list[str]:
+    """Return the lines to paste for the way in which the workflow fits."""
+    way = found["fits"]["way"]
+    if way == "setting":
+        return [_snakemake_options(found)]
+    if way == "nextflow" and nextflow is not None:
+        return [f"-c {nextflow}"]
+    kept = found["undeleted_bytes"] <= (found["quota_bytes"] or 0)
+    if way == "default" and not kept and found["engine"] == TRACE:
+        return list(NF_BOOST)
+    return []
 
 
 def _snakemake_options(found: Json) -> str:
@@ -308,19 +363,47 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """Yield rows on the size of the workflow, on the least quota, and on the run
     without a quota.
     """
-    counts = (counted(found[f"{what}s"], what) for what in ("task", "sample", "core"))
-    yield "workflow", f"{found['instance']}: {', '.join(counts)}"
+    tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
+    yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
+    for how, names in found["assumed_reads"].items():
+        if names:
+            yield "reads", f"assumed: {_and_more(names)}: {how}"
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:
         yield "tasks", "the record has no DAG (--dag FILE): assumed independent below"
         why = ASSUMED
     elif bound == needed:
-        why = "proven"
+        why = f"the least{_if_reads(found)}" if found["assumed_reads"] else "proven"
     else:
-        why = f"lower bound {_size(bound)}"
+        why = f"lower bound {_size(bound)}{_if_reads(found)}"
     yield "least quota", f"{_size(needed)} ({why})"
     yield "default", f"{_run(found['unlimited'])}, in order of submission"
+
+
+def _copies(found: Json) -> str:
+    """Return how many tags and copies of a recorded run a workflow has; for an instance
+    that is no record, how many samples.
+    """
+    if not found["copies"]:
+        return counted(found["samples"], "sample")
+    copies = "1 copy of the run"
+    if found["copies"] > 1:
+        copies = f"{found['copies']} copies of the run"
+    if not found["tags"]:
+        return copies
+    return f"{counted(found['tags'], 'tag')} in {copies}"
+
+
+def _sample(found: Json) -> str:
+    """Return what counts as one sample in the number of samples in flight."""
+    if found["copies"] > 1:
+        return "one copy of the recorded run"
+    if found["tags"]:
+        return "the tasks of one tag"
+    if found["copies"]:
+        return "tasks that share files"
+    return "one of the instance"
 
 
 def _plan_cell(found: Json) -> str:

@@ -107,8 +107,8 @@ class Part:
     says another.
     """
 
-    inputs: dict[str, list[str]]
-    outputs: dict[str, list[str]]
+    inputs: Mapping[str, Sequence[str]]
+    outputs: Mapping[str, Sequence[str]]
     sizes: dict[str, int]
     keep: frozenset[str]
     warnings: tuple[str, ...]

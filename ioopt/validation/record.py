@@ -15,14 +15,18 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from math import ceil
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import named, read_text
 from ioopt.formats.nextflow.dag import read_dag
 from ioopt.formats.nextflow.trace import (
     NAME,
+    Graph,
+    Written,
     bytes_of,
+    graph_of,
+    least_written,
     numbered,
     read_trace,
     said,
@@ -123,14 +127,6 @@ class Record:
         return any(
             file in self.writer for files in self.inputs.values() for file in files
         )
-
-
-class Graph(NamedTuple):
-    """The files of a run, and which of them each completed task reads and writes."""
-
-    files: dict[str, int]
-    inputs: dict[str, tuple[str, ...]]
-    outputs: dict[str, tuple[str, ...]]
 
 
 def read_record(
@@ -292,7 +288,7 @@ def _task(row: Mapping[str, str], warnings: Warnings) -> RecordedTask | None:
         memory_bytes=bytes_of(said(row, "memory", "0"), "memory"),
         read_bytes=_optional(row, "read_bytes", bytes_of),
         asked_bytes=_optional(row, "rchar", bytes_of),
-        written_bytes=_written(row),
+        written_bytes=least_written(row),
         attempt=max(1, round(amount_of(said(row, "attempt", "1"), "attempt"))),
         status=status,
     )
@@ -349,26 +345,10 @@ def _times(
     return submit, min(max(start, submit), end), end
 
 
-def _written(row: Mapping[str, str]) -> int:
-    """Return the bytes that a task wrote.
-
-    ``wchar`` counts what went through pipes as well, and ``write_bytes`` whole pages,
-    or nothing on some file systems. Therefore the least of the two that is not 0
-    counts.
-    """
-    told = [_optional(row, column, bytes_of) for column in ("wchar", "write_bytes")]
-    return min((size for size in told if size), default=0)
-
-
 # Read the graph.
 
 SMALLEST_READ = 2**20
 """Fewer bytes than these, read beyond the products, count as rounding to pages."""
-
-
-def _product(task: str) -> str:
-    """Return the name of the one file that stands for all that *task* wrote."""
-    return f"{task} wrote"
 
 
 def _of_edges(
@@ -377,51 +357,13 @@ def _of_edges(
     before: Mapping[str, Sequence[str]],
     warnings: Warnings,
 ) -> Graph:
-    """Return the graph in which each task reads what the tasks *before* it wrote.
-
-    What a task read beyond that is a file of its own, which was there before the run.
-    A task cannot have read more than it asked for. If the tasks before it wrote more,
-    it is not known which part it read; it then waits for a file of 0 bytes of each, and
-    reads all its bytes from a file of its own.
-    """
-    written = {task.id: task.written_bytes for task in (*tasks, *cached)}
-    files = {_product(task): size for task, size in written.items()}
-    inputs: dict[str, tuple[str, ...]] = {}
-    awaited: set[str] = set()
-    for task in tasks:
-        others = before.get(task.id, ())
-        total = sum(written[other] for other in others)
-        reads = [_product(other) for other in others]
-        if task.asked_bytes is not None and total > ROUNDING * task.asked_bytes:
-            warnings[_PART].append(task.id)
-            awaited.update(others)
-            reads = [_end(other) for other in others]
-            total = 0
-        rest = _read(task) - total
-        if rest >= SMALLEST_READ:
-            reads.append(f"{task.id} reads")
-            files[reads[-1]] = rest
-        inputs[task.id] = tuple(reads)
-    files |= {_end(task): 0 for task in sorted(awaited)}
-    outputs: dict[str, tuple[str, ...]] = {}
-    for task in tasks:
-        outputs[task.id] = (_product(task.id),)
-        if task.id in awaited:
-            outputs[task.id] += (_end(task.id),)
-    return Graph(files, inputs, outputs)
-
-
-ROUNDING = 1.05
-"""How many times larger sums of rounded sizes may be: Nextflow writes one decimal."""
-_PART = (
-    "a task asked for fewer bytes than the tasks before it wrote: it waits for them, "
-    "but what it read counts as a file of its own"
-)
-
-
-def _end(task: str) -> str:
-    """Return the name of the file of 0 bytes that stands for the end of *task*."""
-    return f"{task} has ended"
+    """Return the graph in which each task reads what the tasks *before* it wrote."""
+    written = {
+        task.id: Written(task.written_bytes, task.written_bytes)
+        for task in (*tasks, *cached)
+    }
+    read = {task.id: _read(task) for task in tasks}
+    return graph_of(tasks, written, read, before, warnings, SMALLEST_READ)
 
 
 def _read(task: RecordedTask) -> int:

@@ -10,6 +10,7 @@ import re
 import pytest
 
 STEPS = (("TRIM", 10, 6), ("MAP2", 20, 3), ("CALL", 5, 1))
+READS = {"TRIM": 8, "MAP2": 6, "CALL": 3}
 DAG = (
     'digraph "d" {\nv0 [label="TRIM"];\nv1 [label="MAP2"];\nv2 [label="CALL"];\n'
     "v0 -> v1;\nv1 -> v2;\n}\n"
@@ -20,7 +21,9 @@ DAG = (
 def trace(tmp_path):
     rows = ["name\tstatus\trealtime\tcpus\trchar\twchar"]
     for sample in "abcd":
-        rows += [f"{p} ({sample})\tCOMPLETED\t{s}s\t1\t0\t{w}" for p, s, w in STEPS]
+        rows += [
+            f"{p} ({sample})\tCOMPLETED\t{s}s\t1\t{READS[p]}\t{w}" for p, s, w in STEPS
+        ]
     (tmp_path / "trace.txt").write_text("\n".join(rows) + "\n")
     (tmp_path / "dag.dot").write_text(DAG)
     return ("trace.txt", "--dag", "dag.dot", "--cores", "4")
@@ -29,6 +32,35 @@ def trace(tmp_path):
 def asked(run, *words):
     code, out, err = run("budget", *words, "--time-limit", "9", "--format", "json")
     return code, json.loads(out), err
+
+
+@pytest.mark.parametrize(
+    ("asked_bytes", "least", "how"),
+    [
+        (1, 6, "only bytes of its own, not the files before it"),
+        (0, 9, "all files before it"),
+    ],
+)
+def test_what_a_task_read_is_assumed_if_it_asked_for_less(
+    run, trace, tmp_path, asked_bytes, least, how
+):
+    """MAP2 (a) asked for 1 of the 6 bytes of TRIM, and the others alike: 6 are the
+    least then. Without a record of it, they hold 6 + 3.
+    """
+    text = (tmp_path / "trace.txt").read_text()
+    changed = text.replace("\t20s\t1\t6\t", f"\t20s\t1\t{asked_bytes}\t")
+    (tmp_path / "trace.txt").write_text(changed)
+    code, text, _ = run("budget", *trace, "--quota", "5", "--time-limit", "9")
+    assert code == 3 and "proven" not in text and "optimal" not in text
+    words = "if MAP2 (a) and 3 more tasks read as assumed below"
+    assert first_row(text).startswith(f"fits no, {words}; needs {least} B")
+    assert f"assumed: MAP2 (a) and 3 more tasks: {how}" in " ".join(text.split())
+    assert f"{least} B (the least, {words})" in " ".join(text.split())
+    words = ("import", "work-directory", *trace, "-o", "made.json")
+    assert run(*words)[0] == 0
+    again = asked(run, "made.json", "--quota", "5")[1]
+    assert again["least"]["found_bytes"] == least
+    assert len(again["assumed_reads"][how]) == 4
 
 
 def test_what_is_asked_by_hand(run, trace, tmp_path):
@@ -61,11 +93,15 @@ def test_what_is_asked_by_hand(run, trace, tmp_path):
     assert code == 0 and "9 B (proven)" in text
     assert "2.333 min, peak 9 B, 4.00 x the time by default" in text
     assert first_row(text) == (
-        "fits yes; needs 9 B of 9 B; takes 2.333 min; add to the snakemake command: "
+        "fits Nextflow: no (its least is 25 B with caps); with Snakemake and ioopt: "
+        "yes; needs 9 B of 9 B; takes 2.333 min; add to the snakemake command: "
         "--scheduler ioopt --scheduler-ioopt-disk-mb 0 --scheduler-ioopt-in-flight 1 "
-        "--scheduler-ioopt-policy submission"
+        "--scheduler-ioopt-policy submission (a sample = the tasks of one tag)"
     )
-    assert max(map(len, text.splitlines())) <= 80
+    table, _, line = text.rstrip().rpartition("\n")
+    assert line.startswith("--scheduler ioopt") and line.endswith("-policy submission")
+    assert max(map(len, table.splitlines())) <= 80
+    assert "12 tasks, 4 tags in 1 copy of the run, 4 cores" in table
 
 
 def first_row(text):
@@ -92,9 +128,9 @@ def test_a_quota_that_no_plan_keeps_is_exit_3(run, trace):
 @pytest.mark.parametrize(
     ("quota", "does"),
     [
-        ("36", "if each file is deleted after its last reader (Snakemake: temp(); "),
-        ("39", "if each file is deleted"),
-        ("40", "even if no file is deleted"),
+        ("36", "so that each file is deleted after its last reader, put into"),
+        ("39", "so that each file is deleted after its last reader, put into"),
+        ("40", "nothing to set, even if no file is deleted"),
     ],
 )
 def test_no_setting_is_printed_where_the_default_fits(run, trace, quota, does):
@@ -102,7 +138,11 @@ def test_no_setting_is_printed_where_the_default_fits(run, trace, quota, does):
     words = ("budget", *trace, "--quota", quota, "--time-limit", "9")
     code, text, _ = run(*words)
     assert code == 0 and "--scheduler" not in text and "35 s" in text
-    assert f"of {quota} B; takes 35 s; nothing to set, {does}" in first_row(text)
+    assert f"Nextflow: yes; needs 36 B of {quota} B; takes 35 s; {does}" in first_row(
+        text
+    )
+    boost = "plugins { id 'nf-boost' }\nboost { cleanup = true }\n"
+    assert text.endswith(boost) is (quota != "40")
 
 
 def test_caps_for_nextflow_are_the_line_where_they_keep_the_quota(run, trace):
@@ -199,7 +239,11 @@ def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
     words = ("trace.txt", "--cores", "4", "--quota", "40", "--time-limit", "9")
     _, text, _ = run("budget", *words)
     assert "6 B (if tasks were independent)" in text and "--dag FILE" in text
-    assert first_row(text).startswith("fits yes, if tasks were independent; needs")
+    known = "fits not known without --dag: yes, if tasks were independent; needs"
+    assert first_row(text).startswith(known)
+    code, least, _ = run("budget", *words[:4], "5", "--time-limit", "9")
+    assert code == 3
+    assert first_row(least).startswith("fits no, even if tasks were independent; needs")
     assert "proven" not in text and "optimal" not in text and "lower bound" not in text
     code, found, _ = asked(run, *words[:-2], "--nextflow", "nf.config")
     assert code == 0 and found["independent"]
@@ -307,6 +351,18 @@ def test_nothing_is_slower_than_a_run_that_is_known(run, limit):
         assert (seconds < math.inf) is (
             row["quota_bytes"] >= found["least"]["found_bytes"]
         )
+
+
+def test_copies_are_what_the_options_count_as_samples(run, trace, tmp_path):
+    """Two copies of four tags; those of an imported instance count on."""
+    words = ("--quota", "9", "--time-limit", "9")
+    text = " ".join(run("budget", *trace, "--samples", "2", *words)[1].split())
+    assert "24 tasks, 4 tags in 2 copies of the run, 4 cores" in text
+    assert "in-flight 1" in text and "(a sample = one copy of the recorded run)" in text
+    words = ("import", "work-directory", *trace, "--samples", "2", "-o", "made.json")
+    assert run(*words)[0] == 0
+    found = asked(run, "made.json", "--samples", "2")[1]
+    assert (found["tags"], found["copies"], found["tasks"]) == (4, 4, 48)
 
 
 def test_import_copies_and_scratch(run, trace, tmp_path):

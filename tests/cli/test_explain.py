@@ -55,6 +55,21 @@ def test_times_bound_and_help_of_one_task():
     }
 
 
+def test_the_last_save_is_part_of_the_makespan():
+    """2 s over the link, 8 s of computing, 10 s of saving: the link is busy 12 of
+    20 s.
+    """
+    files = {"f": 20_000_000, "made": 100_000_000}
+    saved = document(1, files, {"t": (8.0, "f")}, 10e6, 100e6)
+    saved["tasks"][0]["outputs"] = ["made"]
+    saved["files"][1]["keep"] = True
+    times = explain(saved, ioopt.solve(saved, "heft")).sentences[1]
+    assert times == (
+        "The remote link is busy 60.0 % of that time; cores compute 40.0 %, wait for "
+        "files, other tasks or disk space 10.0 %, and are idle at the end 50.0 %."
+    )
+
+
 def test_what_is_fetched_again_is_told():
     """Two tasks read a, b, a of 6 MB on a disk of 10 MB: a comes twice, 6 of 18 MB."""
     tasks = {f"t{k}": (1.0, name) for k, name in enumerate("aba")}

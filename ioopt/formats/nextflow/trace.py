@@ -9,7 +9,8 @@ The DAG of a run (``-with-dag``: ``dag.html``, ``.mmd`` or ``.dot``) joins proce
 not tasks. For each earlier process, a task then waits for the tasks with the same tag.
 If none has this tag, it waits for all tasks of that process. The task reads the outputs
 of the tasks for which it waits. Only the bytes that it read beyond them come from
-remote storage. Warnings state the assumptions.
+remote storage. A task that asked for fewer bytes than those tasks wrote may be read as
+one that waits only. Warnings state the assumptions.
 """
 
 import math
@@ -18,7 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from ioopt.errors import InstanceError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
@@ -33,6 +34,7 @@ from ioopt.formats.rows import (
     table,
 )
 from ioopt.formats.values import LARGEST
+from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 
 DONE = ("COMPLETED", "CACHED")
@@ -83,6 +85,8 @@ class _Task:
     memory: int
     read: int
     wrote: int
+    asked_bytes: int | None
+    on_disk: int
 
 
 def seconds_of(text: str, what: str) -> float:
@@ -126,6 +130,7 @@ def read_nextflow_trace(
     machine: Machine = FOUR_NODES,
     read: Columns = "rchar",
     skip_bad: float | None = None,
+    waits: bool = False,
 ) -> ReplicationProblem:
     """Return the workflow in the trace *source*, with precedence from the file *dag*.
 
@@ -133,7 +138,9 @@ def read_nextflow_trace(
     tabs, commas or semicolons. *read* names the column of bytes read: ``rchar`` is what
     the task asked for, ``read_bytes`` what the disk delivered. The bytes written come
     from ``wchar`` or ``write_bytes`` accordingly. *skip_bad* is the largest share of
-    rows that may be left out because they cannot be read. Raises InstanceError for a
+    rows that may be left out because they cannot be read. If *waits* is true, a task
+    that asked for fewer bytes than the tasks before it wrote only waits for them, as
+    :func:`graph_of` says; else it reads all their outputs. Raises InstanceError for a
     trace without names or run times, and for dependency cycles in the DAG.
     """
     name = named(source)
@@ -150,8 +157,15 @@ def read_nextflow_trace(
         warnings[f"precedence is unknown ({why}): all tasks are independent"].append(
             tasks[0].id
         )
-    sizes = {f"{task.id} wrote": task.wrote for task in tasks}
-    inputs = _inputs(tasks, before, sizes)
+    graph = graph_of(
+        tasks,
+        {task.id: Written(task.wrote, task.on_disk) for task in tasks},
+        {task.id: task.read for task in tasks},
+        before,
+        warnings,
+        waits=waits,
+    )
+    inputs = graph.inputs
     invented = {
         "file names": "the trace has byte counts only, so each task gets one output "
         f"({_WRITTEN[read]}) and one private input ({read})"
@@ -163,11 +177,11 @@ def read_nextflow_trace(
         )
     if machine.staging is None:
         invented["staging"] = f"a node receives up to {STAGING} files at once"
-    outputs = {task.id: [f"{task.id} wrote"] for task in tasks}
+    outputs = graph.outputs
     part = Part(
         inputs,
         outputs,
-        sizes,
+        graph.files,
         frozenset(chain.from_iterable(outputs.values())).difference(*inputs.values()),
         (*remarks, *by_kind(warnings)),
         invented,
@@ -182,27 +196,128 @@ def read_nextflow_trace(
         }
         for task in tasks
     ]
-    head = {"name": file_name(name), "meta": {"source": "Nextflow trace"}}
+    meta: Json = {"source": "Nextflow trace"}
+    if waits and any(graph.assumed.values()):
+        meta[ASSUMED_READS] = graph.assumed
+    head = {"name": file_name(name), "meta": meta}
     return built(head, rows, part, machine, (), name)
 
 
-def _inputs(
-    tasks: list[_Task], before: Mapping[str, list[str]], sizes: dict[str, int]
-) -> dict[str, list[str]]:
-    """Return, for each task, the files that it reads.
-
-    These are the outputs of the tasks in *before*, and a private input for the bytes
-    that it read beyond them. The private inputs are added to *sizes*.
+class Written(NamedTuple):
+    """The bytes that a task wrote: those that count as its product, and those that
+    reached the disk at most.
     """
-    inputs: dict[str, list[str]] = {}
+
+    bytes: int
+    on_disk: int
+
+
+class Reader(Protocol):
+    """A task of a trace, with the bytes that it asked for (None: not recorded)."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def asked_bytes(self) -> int | None: ...
+
+
+class Graph(NamedTuple):
+    """The files of a run, and which of them each completed task reads and writes.
+
+    ``assumed`` has the tasks whose record does not show that they read all that the
+    tasks before them wrote, by what they are assumed to read. Those that asked for the
+    least share of it come first.
+    """
+
+    files: dict[str, int]
+    inputs: dict[str, tuple[str, ...]]
+    outputs: dict[str, tuple[str, ...]]
+    assumed: Mapping[str, Sequence[str]] = {}
+
+
+ASSUMED_READS = "assumed_reads"
+"""The key in the ``meta`` of an instance for the tasks of ``Graph.assumed``."""
+OWN_BYTES = "only bytes of its own, not the files before it"
+ALL_FILES = "all files before it"
+"""What a task is assumed to read: it asked for fewer bytes than the tasks before it
+wrote, or what it asked for is not recorded.
+"""
+ROUNDING = 1.05
+"""How many times larger sums of rounded sizes may be: Nextflow writes one decimal."""
+_PART = (
+    "a task asked for fewer bytes than the tasks before it wrote: it waits for them, "
+    "but what it read counts as a file of its own"
+)
+
+
+def graph_of(
+    tasks: Sequence[Reader],
+    written: Mapping[str, Written],
+    read: Mapping[str, int],
+    before: Mapping[str, Sequence[str]],
+    warnings: Warnings,
+    smallest: int = 1,
+    waits: bool = True,
+) -> Graph:
+    """Return the graph in which each task reads what the tasks *before* it wrote.
+
+    What a task *read* beyond that is a file of its own, which was there before the run,
+    if it has at least *smallest* bytes. A task cannot have read more than it asked for.
+    If the tasks before it wrote more, it is not known which part it read; it then waits
+    for a file of 0 bytes of each, and reads all its bytes from a file of its own. It
+    reads everything if no bytes that it asked for are recorded, or if *waits* is false.
+    """
+    files = {_product(task): told.bytes for task, told in written.items()}
+    inputs: dict[str, tuple[str, ...]] = {}
+    awaited: set[str] = set()
+    asked: dict[str, dict[str, float]] = {OWN_BYTES: {}, ALL_FILES: {}}
     for task in tasks:
-        files = [f"{other} wrote" for other in before.get(task.id, ())]
-        rest = task.read - sum(sizes[file] for file in files)
-        if rest > 0:
-            sizes[f"{task.id} reads"] = rest
-            files.append(f"{task.id} reads")
-        inputs[task.id] = files
-    return inputs
+        others = before.get(task.id, ())
+        total = sum(written[other].bytes for other in others)
+        on_disk = sum(written[other].on_disk for other in others)
+        reads = [_product(other) for other in others]
+        if on_disk > ROUNDING * (task.asked_bytes or 0):
+            how = OWN_BYTES if task.asked_bytes and waits else ALL_FILES
+            asked[how][task.id] = (task.asked_bytes or 0) / on_disk
+            if how == OWN_BYTES:
+                warnings[_PART].append(task.id)
+                awaited.update(others)
+                reads = [_end(other) for other in others]
+                total = 0
+        rest = read[task.id] - total
+        if rest >= smallest:
+            reads.append(f"{task.id} reads")
+            files[reads[-1]] = rest
+        inputs[task.id] = tuple(reads)
+    files |= {_end(task): 0 for task in sorted(awaited)}
+    outputs: dict[str, tuple[str, ...]] = {}
+    for task in tasks:
+        outputs[task.id] = (_product(task.id),)
+        if task.id in awaited:
+            outputs[task.id] += (_end(task.id),)
+    assumed = {how: sorted(told, key=told.__getitem__) for how, told in asked.items()}
+    return Graph(files, inputs, outputs, assumed)
+
+
+def _product(task: str) -> str:
+    """Return the name of the one file that stands for all that *task* wrote."""
+    return f"{task} wrote"
+
+
+def _end(task: str) -> str:
+    """Return the name of the file of 0 bytes that stands for the end of *task*."""
+    return f"{task} has ended"
+
+
+def least_written(row: Mapping[str, str]) -> int:
+    """Return the bytes that a task left on disk at most.
+
+    ``wchar`` counts what went through pipes as well, and ``write_bytes`` whole pages,
+    or nothing on some file systems. Therefore the least of the two that is not 0
+    counts.
+    """
+    told = [bytes_of(said(row, key, "0"), key) for key in ("wchar", "write_bytes")]
+    return min((size for size in told if size), default=0)
 
 
 def _tasks(
@@ -317,6 +432,8 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
         bytes_of(said(row, "memory", "0"), "memory"),
         sizes[read],
         sizes[wrote],
+        bytes_of(said(row, "rchar", "0"), "rchar"),
+        min(sizes[wrote], least_written(row)),
     )
 
 
