@@ -103,7 +103,7 @@ class Inquiry:
             "cores": problem.cores,
             "tasks": len(problem.tasks),
             "samples": len(set(problem.samples) - {-1}),
-            "engine": meta.get("source"),
+            "source": meta.get("source"),
             "tags": meta.get("tags", 0),
             "copies": meta.get("copies", 0),
             "independent": independent(problem),

@@ -325,7 +325,7 @@ def _default_does(found: Json) -> str:
     if found["undeleted_bytes"] <= found["quota_bytes"]:
         return "nothing to set, even if no file is deleted"
     boost = f"put into nextflow.config: {' and '.join(NF_BOOST)}"
-    if found["engine"] == TRACE:
+    if found["source"] == TRACE:
         return f"so that each file is deleted after its last reader, {boost}"
     return (
         "set that each file is deleted after its last reader (Snakemake: mark the "
@@ -341,7 +341,7 @@ def _lines(found: Json, nextflow: str | None) -> list[str]:
     if way == "nextflow" and nextflow is not None:
         return [f"-c {nextflow}"]
     kept = found["undeleted_bytes"] <= (found["quota_bytes"] or 0)
-    if way == "default" and not kept and found["engine"] == TRACE:
+    if way == "default" and not kept and found["source"] == TRACE:
         return list(NF_BOOST)
     return []
 

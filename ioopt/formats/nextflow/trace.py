@@ -157,6 +157,7 @@ def read_nextflow_trace(
         warnings[f"precedence is unknown ({why}): all tasks are independent"].append(
             tasks[0].id
         )
+    _compare_written(tasks, read, warnings)
     graph = graph_of(
         tasks,
         {task.id: Written(task.wrote, task.on_disk) for task in tasks},
@@ -201,6 +202,22 @@ def read_nextflow_trace(
         meta[ASSUMED_READS] = graph.assumed
     head = {"name": file_name(name), "meta": meta}
     return built(head, rows, part, machine, (), name)
+
+
+def _compare_written(tasks: list[_Task], read: Columns, warnings: Warnings) -> None:
+    """Warn if the bytes that count as written are many more than reached the disks."""
+    wrote = sum(task.wrote for task in tasks)
+    on_disk = sum(task.on_disk for task in tasks)
+    if read == "rchar" and wrote > MUCH * on_disk:
+        worst = max(tasks, key=lambda task: task.wrote - task.on_disk)
+        warnings[
+            f"wchar has {wrote / on_disk:.1f} x the bytes that reached the disks, as "
+            "it counts pipes (--read read_bytes takes write_bytes instead); most in"
+        ].append(worst.id)
+
+
+MUCH = 1.5
+"""How many times more bytes than reached the disks wchar has if a warning says so."""
 
 
 class Written(NamedTuple):

@@ -221,6 +221,16 @@ def test_commas_raw_values_and_repeated_names(tmp_path: Path) -> None:
     assert {file.id: file.bytes for file in problem.files}["A #2 reads"] == 9
 
 
+def test_pipes_that_count_as_written_are_told(tmp_path: Path) -> None:
+    """A and B wrote 30 by wchar and 10 on disk: 3 times as much, most of it A's."""
+    text = "name,realtime,wchar,write_bytes\nA,1500,25,6\nB,1500,5,4\n"
+    (tmp_path / "t.csv").write_text(text)
+    told = " ".join(read_nextflow_trace(str(tmp_path / "t.csv")).meta["warnings"])
+    assert "wchar has 3.0 x the bytes" in told and "most in: A" in told
+    other = read_nextflow_trace(str(tmp_path / "t.csv"), read="read_bytes")
+    assert "wchar has" not in " ".join(other.meta["warnings"])
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
