@@ -263,8 +263,12 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     takes = f"takes {_time(fits['takes_seconds'])}"
     reads = _if_reads(found)
     if fits["answer"] == "no":
+        from ioopt.formats.nextflow.trace import ALL_FILES
+
         if found["independent"]:
             reads = f", even {ASSUMED}"
+        elif not found["assumed_reads"].get(ALL_FILES):
+            reads = _if_reads(found, "even if")  # who reads more needs more
         return f"no{reads}; {needs}, and the quota is {quota}; {takes} then"
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most; {takes} then"
@@ -305,12 +309,14 @@ def _engines(found: Json) -> str:
     return f"Nextflow: no (its least is {least} with caps); {other}: "
 
 
-def _if_reads(found: Json) -> str:
-    """Return the condition for the answer if what some tasks read is assumed."""
+def _if_reads(found: Json, word: str = "if") -> str:
+    """Return the condition for the answer if what some tasks read is assumed; it begins
+    with *word*.
+    """
     names = list(chain.from_iterable(found["assumed_reads"].values()))
     if not names:
         return ""
-    return f", if {_and_more(names)} read as assumed below"
+    return f", {word} {_and_more(names)} read as assumed below"
 
 
 def _and_more(names: Sequence[str]) -> str:
