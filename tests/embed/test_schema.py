@@ -1,6 +1,7 @@
 """The schemas of calls, held against calls that the service really answers."""
 
 import json
+from functools import cache
 
 import pytest
 
@@ -128,9 +129,14 @@ TALKS = {
 }
 
 
+@cache
+def all_schemas():
+    return schemas("#/$defs/{model}")
+
+
 def errors(name, value):
     """Return what is wrong with *value* under the schema *name*."""
-    document = {"$ref": f"#/$defs/{name}", "$defs": schemas("#/$defs/{model}")}
+    document = {"$ref": f"#/$defs/{name}", "$defs": all_schemas()}
     return [*jsonschema.Draft202012Validator(document).iter_errors(value)]
 
 
