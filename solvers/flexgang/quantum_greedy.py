@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from ioopt.models.flexgang.quantum import QuantumCosts
 from ioopt.options import Deadline
 from ioopt.problems.flexgang.quantum_selection import Option, QuantumSelectionProblem
-from ioopt.protocols import Incumbents, Outcome, SolveRequest
+from ioopt.protocols import Incumbents, Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.flexgang.quantum_selection import simulate
 
@@ -147,6 +147,87 @@ It is relative to the predicted cost.
 Chooser = Callable[[QuantumSelectionProblem], Sequence[Option] | None]
 
 
+class _Tried:
+    """The plans of one solve that were simulated, and notes that compare them."""
+
+    def __init__(self, costs: QuantumCosts, deadline: Deadline | None) -> None:
+        self.costs = costs
+        self.deadline = deadline
+        self.plans: list[tuple[float, Sequence[Option], Simulation]] = []
+        self.notes: list[str] = []
+        self.last: Simulation | None = None
+
+    def add(self, options: Sequence[Option]) -> float | None:
+        """Simulate *options* and return their realised cost; None if the time is up."""
+        plan = self.costs.plan(options)
+        found = simulate(self.costs.problem, plan, deadline=self.deadline)
+        self.last = found
+        if "realised" not in found.metrics:
+            return None
+        cost = float(found.metrics["realised"])
+        self.plans.append((cost, options, found))
+        return cost
+
+    @property
+    def least(self) -> float:
+        """Return the least realised cost so far."""
+        return min(cost for cost, *_ in self.plans)
+
+    def add_once(self, again: Chooser, realised: float, predicted: float) -> None:
+        """Try options with one visit per cycle, because several cost *realised*
+        instead of the *predicted* cost.
+        """
+        apart = (
+            f"several visits per cycle cost {realised:.4g} in simulation, more "
+            f"than {AGREEMENT:.0%} above the predicted {predicted:.4g}"
+        )
+        once = self.costs.problem.one_visit()
+        if once is None:
+            self.notes.append(f"one visit per cycle is not on every menu; {apart}")
+            return
+        single = again(once)
+        if single is None:
+            self.notes.append(f"one visit per cycle cannot keep the floors; {apart}")
+            return
+        cost = self.add(single)
+        if cost is None:
+            self.notes.append(
+                "no time was left to simulate the plan with one visit of each class "
+                f"per cycle; {apart}"
+            )
+        elif cost < realised:
+            self.notes.append(f"fell back to one visit per cycle: {apart}")
+        else:
+            self.notes.append(
+                f"one visit per cycle costs no less ({cost:.4g}); {apart}"
+            )
+
+    def add_start(self, start: Sequence[Option]) -> None:
+        """Try the options from which the solver started."""
+        before = self.least
+        cost = self.add(start)
+        if cost is None:
+            self.notes.append("no time was left to simulate the plan of the start")
+        elif cost < before:
+            self.notes.append(
+                f"the plan of the start costs less: {cost:.4g} against {before:.4g}"
+            )
+
+    def add_uniform(self, uniform: Sequence[Option]) -> None:
+        """Try the best uniform quantum."""
+        before = self.least
+        cost = self.add(uniform)
+        if cost is None:
+            self.notes.append("no time was left to simulate the best uniform quantum")
+        elif cost < before:
+            self.notes.append(
+                f"the best uniform quantum costs less: {cost:.4g} against {before:.4g}"
+            )
+        elif cost > 0:
+            saved = f"the plan saves {1 - before / cost:.1%} of it"
+            self.notes.append(f"the best uniform quantum costs {cost:.4g}: {saved}")
+
+
 def realised_outcome(
     costs: QuantumCosts,
     options: Sequence[Option],
@@ -160,84 +241,28 @@ def realised_outcome(
     cost.
 
     The plans are *options*, those from which the solver started (*start*, if it did),
-    and the best uniform quantum. If several visits per cycle
-    cost much more than predicted, the options that *again* returns for the one-visit
-    problem are tried too. Notes compare the plans. A plan that cannot be simulated
-    before the *deadline* is left out. If *options* cannot be simulated either, their
-    plan is returned.
+    and the best uniform quantum. If several visits per cycle cost much more than
+    predicted, the options that *again* returns for the one-visit problem are tried too.
+    Notes compare the plans. A plan that cannot be simulated before the *deadline* is
+    left out. If *options* cannot be simulated either, their plan is returned.
     """
-    told: list[str] = []
-    simulation = simulate(costs.problem, costs.plan(options), deadline=deadline)
-    if "realised" not in simulation.metrics:
-        return Outcome(costs.plan(options), bound, stop, simulation=simulation)
+    tried = _Tried(costs, deadline)
+    realised = tried.add(options)
+    if realised is None:
+        return Outcome(costs.plan(options), bound, stop, simulation=tried.last)
     predicted = costs.total(options)
-    realised = simulation.metrics["realised"]
     # A plan with one visit needs no comparison.
     several = any(visits > 1 for _, visits in options)
-    tried = [(realised, options, simulation)]
-
-    def attempt(other: Sequence[Option]) -> float | None:
-        """Simulate *other*, add it to the plans tried, and return its realised cost.
-
-        Return None if the time is up.
-        """
-        found = simulate(costs.problem, costs.plan(other), deadline=deadline)
-        if "realised" not in found.metrics:
-            return None
-        tried.append((found.metrics["realised"], other, found))
-        return float(found.metrics["realised"])
-
     if several and realised - predicted > AGREEMENT * predicted:
-        once = costs.problem.one_visit()
-        single = None
-        why = "is not on every menu"
-        if once is not None:
-            single = again(once)
-            why = "cannot keep the floors"
-        apart = (
-            f"several visits per cycle cost {realised:.4g} in simulation, more "
-            f"than {AGREEMENT:.0%} above the predicted {predicted:.4g}"
-        )
-        if single is None:
-            told.append(f"one visit per cycle {why}; {apart}")
-        elif (once_a_cycle := attempt(single)) is None:
-            told.append(
-                f"no time was left to simulate the plan with one visit of each class "
-                f"per cycle; {apart}"
-            )
-        elif once_a_cycle < realised:
-            told.append(f"fell back to one visit per cycle: {apart}")
-        else:
-            told.append(
-                f"one visit per cycle costs no less ({once_a_cycle:.4g}); {apart}"
-            )
+        tried.add_once(again, realised, predicted)
     if start is not None and list(start) != list(options):
-        before = min(cost for cost, *_ in tried)
-        begun_with = attempt(start)
-        if begun_with is None:
-            told.append("no time was left to simulate the plan of the start")
-        elif begun_with < before:
-            told.append(
-                f"the plan of the start costs less: {begun_with:.4g} against "
-                f"{before:.4g}"
-            )
+        tried.add_start(start)
     uniform = _least_uniform(costs)
     if uniform is not None and _key(costs, uniform)[0] == 0:
-        before = min(cost for cost, *_ in tried)
-        cost = attempt(uniform)
-        if cost is None:
-            told.append("no time was left to simulate the best uniform quantum")
-        elif cost < before:
-            told.append(
-                f"the best uniform quantum costs less: {cost:.4g} against {before:.4g}"
-            )
-        elif cost > 0:
-            saved = f"the plan saves {1 - before / cost:.1%} of it"
-            told.append(f"the best uniform quantum costs {cost:.4g}: {saved}")
-    _, options, simulation = min(tried, key=lambda attempted: attempted[0])
-    return Outcome(
-        costs.plan(options), bound, stop, simulation=simulation, notes=tuple(told)
-    )
+        tried.add_uniform(uniform)
+    _, options, simulation = min(tried.plans, key=lambda attempted: attempted[0])
+    notes = tuple(tried.notes)
+    return Outcome(costs.plan(options), bound, stop, simulation=simulation, notes=notes)
 
 
 def solve(problem: QuantumSelectionProblem, request: SolveRequest) -> Outcome:
