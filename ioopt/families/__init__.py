@@ -498,8 +498,10 @@ class SolverSpec:
         the user.
         """
         target = self.target.load if isinstance(self.target, Loader) else self.target
-        place = target if isinstance(target, str) else target.__module__
-        return place.startswith("ioopt.")
+        if not isinstance(target, str):
+            # A function made by exec has no module, some callables no such attribute.
+            target = getattr(target, "__module__", None) or ""
+        return target.startswith("ioopt.")
 
     def solve_function(self) -> Callable[..., Any]:
         """Import and return the solver's function."""

@@ -569,3 +569,10 @@ def test_a_planner_says_where_its_solver_failed():
     assert decision.value == 6 and planner.next("n0") is not None
     assert f"tuple index out of range) at {CRASH}" in decision.notes[0]
     assert "answered by the greedy" in decision.notes[0]
+
+
+def test_a_function_without_a_module_is_a_solver():
+    names = {}
+    exec("def one(problem): return {'n0': [t.id for t in problem.tasks]}", names)
+    names["one"].__module__ = None
+    assert ioopt.solve("cycle3", names["one"], time_limit=5).value is not None

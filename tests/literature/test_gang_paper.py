@@ -204,10 +204,11 @@ def test_claims_over_loads_are_judged_at_each() -> None:
     """Half of GS is 100 % better, .6 of it is better by 67 %; GS is
     neither better nor equal.
     """
-    figure, word = zhang.best(Stated(), "iogs", ["gs"], 0.5, least=1.0)
+    figure, word, spots = zhang.best(Stated(), "iogs", ["gs"], 0.5, least=1.0)
     assert word == "partly" and figure.startswith(
         "5 of 9 loads; better by +67% (ratio 0.600"
     )
+    assert len(spots) == 9 and spots[0].case == "t_e 1796 s"
     assert figure.endswith(
         "; partly at t_e 1959 (+67%), 2286 (+67%), 2612 (+67%), 2939 (+67%)"
     )

@@ -31,7 +31,8 @@ def policy_rates(sim: Any, queue: list[Request]) -> Rates:
     if name == "no-congestion":
         return peaks(queue)
     if name == "base-line":
-        all_fit = sum(r["peak"] for r in queue) <= sim.bw
+        # With interference, two requests are congestion already.
+        all_fit = not sim.interference and sum(r["peak"] for r in queue) <= sim.bw
         if sim.share == "even-if-congested" and all_fit:
             return peaks(queue)
         if sim.share in ("even-split", "even-if-congested"):
