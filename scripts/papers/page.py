@@ -320,21 +320,7 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[s
     yield f"`{command}`: {one['sizes']}.{remark}\n"
     first, *others = one["readings"]
     yield f"Read as printed: {first}. Other readings: {'; '.join(others) or 'none'}.\n"
-    claims = claims_of(one)
-    yield _table(COLUMNS, cells(row for row in claims if row.counted))
-    reasons = [row for row in claims if row.verdict == NOT and row.why]
-    if reasons:
-        yield "## Why not\n"
-        yield "\n".join(f"- *{row.claim}* ({row.where}): {row.why}" for row in reasons)
-        yield ""
-    fitted = cells(row for row in claims if row.fitted)
-    if fitted:
-        yield "## What the workload is fitted to: not counted\n"
-        yield _table(COLUMNS, fitted)
-    own = cells(row for row in claims if row.own)
-    if own:
-        yield "## Claims of ioopt, not of the paper\n"
-        yield _table(COLUMNS, own)
+    yield from _judged(claims_of(one))
     if one.get("notes"):
         notes = "\n".join(f"- {note}" for note in one["notes"])
         yield f"{notes}\n"
@@ -350,6 +336,26 @@ def _section(paper: str, size: str, one: Conclusion, folder: Path) -> Iterator[s
         if version != ABSENT:
             versions.append(f"{name} {version}")
     yield f"Versions: {', '.join(versions)}.\n"
+
+
+def _judged(claims: Sequence[Claim]) -> Iterator[str]:
+    """Yield the claims of the paper, why some do not hold, those that hold by
+    definition, and those of ioopt.
+    """
+    yield _table(COLUMNS, cells(row for row in claims if row.counted))
+    reasons = [row for row in claims if row.verdict == NOT and row.why]
+    if reasons:
+        yield "## Why not\n"
+        yield "\n".join(f"- *{row.claim}* ({row.where}): {row.why}" for row in reasons)
+        yield ""
+    fitted = cells(row for row in claims if row.fitted)
+    if fitted:
+        yield "## What the workload is fitted to: not counted\n"
+        yield _table(COLUMNS, fitted)
+    own = cells(row for row in claims if row.own)
+    if own:
+        yield "## Claims of ioopt, not of the paper\n"
+        yield _table(COLUMNS, own)
 
 
 def _table(headers: Sequence[str], rows: Iterable[Cells]) -> str:
