@@ -197,8 +197,8 @@ def added(before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
     >>> added(["a", "b"], ["b", "c"])
     ['c']
     """
-    for kept in range(len(after), -1, -1):
-        if kept == 0 or after[:kept] == before[len(before) - kept :]:
+    for kept in range(len(after), 0, -1):
+        if after[:kept] == before[len(before) - kept :]:
             return after[kept:]
     return after
 
