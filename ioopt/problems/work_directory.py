@@ -307,13 +307,19 @@ class WorkDirectoryProblem(base.Problem):
         A weak component has the tasks that are joined by products, directly or through
         others.
         """
-        found = [-1] * len(self.tasks)
-        for first in range(len(found)):
-            stack = [first]
-            while stack:
-                if found[k := stack.pop()] < 0:
-                    found[k] = first
-                    stack += [*self.predecessors[k], *self.successors[k]]
+        from networkx import weakly_connected_components
+
+        graph = self.graph()
+        products = {file.id for file in self.products}
+        graph.remove_nodes_from(
+            ("file", file.id) for file in self.files if file.id not in products
+        )
+        found = [0] * len(self.tasks)
+        for part in weakly_connected_components(graph):
+            tasks = [self.task_index[name] for kind, name in part if kind == "task"]
+            first = min(tasks)
+            for k in tasks:
+                found[k] = first
         return tuple(found)
 
     @cached_property
