@@ -5,8 +5,15 @@ from collections.abc import Callable, Sequence
 
 from ioopt.timeline import Interval
 
-SAME_INSTANT = 1e-9
-"""Relative difference (absolute below 1 s) up to which times are one instant."""
+
+def slack_of(seconds: float) -> float:
+    """Return by how many seconds a time near *seconds* may differ and still be the same
+    instant.
+
+    >>> slack_of(0.5), slack_of(4e6)
+    (1e-09, 0.004)
+    """
+    return 1e-9 * max(1.0, seconds)
 
 
 def waits_of(
@@ -24,7 +31,7 @@ def waits_of(
     ends = [items[k].end for k in order]
     found = []
     for k, item in enumerate(items):
-        slack = SAME_INSTANT * max(1.0, item.start)
+        slack = slack_of(item.start)
         best = -1
         most = 0
         for place in range(bisect_left(ends, item.start - slack), len(ends)):

@@ -30,6 +30,7 @@ from ioopt.problems.replication import (
 from ioopt.protocols import Simulation
 from ioopt.sim.replication.world import Run, World
 from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
+from ioopt.waits import slack_of
 
 
 @dataclass(frozen=True)
@@ -277,8 +278,6 @@ def flows_of(
             yield from pairwise([maker, *in_time[-1:], reader])
 
 
-SAME_INSTANT = 1e-9
-"""Relative difference (absolute below 1 s) up to which times are one instant."""
 Rows = list[Json]
 
 
@@ -289,13 +288,6 @@ def tell(problem: ReplicationProblem, schedule: Json) -> None:
     schedule["disks"] = {} if problem.is_shared else disks(problem, schedule)
     for row in critical_rows(problem, schedule):
         row["critical"] = True
-
-
-def _slack(seconds: float) -> float:
-    """Return by how many seconds a time near *seconds* may differ and still be the same
-    instant.
-    """
-    return SAME_INSTANT * max(1.0, seconds)
 
 
 def core_numbers(problem: ReplicationProblem, replay: Replay) -> list[list[int]]:
@@ -310,7 +302,8 @@ def core_numbers(problem: ReplicationProblem, replay: Replay) -> list[list[int]]
         since = [0.0] * node.cores
         for e in queue:
             start = entries[e].start
-            free = [c for c, time in enumerate(since) if time <= start + _slack(start)]
+            by = start + slack_of(start)
+            free = [c for c, time in enumerate(since) if time <= by]
             free.sort(key=since.__getitem__)
             found[e] = sorted(free[: entries[e].cores])
             for c in found[e]:
@@ -449,8 +442,8 @@ class _Ends:
 
     def at(self, time: float) -> Rows:
         """Return the rows that end (or start) at the instant *time*."""
-        low = time - _slack(time)
-        high = time + _slack(time)
+        low = time - slack_of(time)
+        high = time + slack_of(time)
         return self.rows[bisect_left(self.times, low) : bisect_right(self.times, high)]
 
 
