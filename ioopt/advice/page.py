@@ -16,17 +16,17 @@ from ioopt.advice.spread import LEVEL, WORTH, Figure
 from ioopt.advice.verdict import (
     cost_line,
     effect,
-    fraction_line,
+    axis_lines,
     fraction_text,
     load_line,
     losers,
     machine_line,
     percent,
+    period_text,
     place,
     policy_line,
     rate_text,
     sentence,
-    storage_line,
     wrapped_answer,
 )
 from ioopt.advice.workload import HEAVY, LARGE, SHIFT_SECONDS, TOP_SHARE
@@ -89,8 +89,7 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
     yield Part(
         "What decides it",
         [
-            fraction_line(advice),
-            storage_line(advice),
+            *axis_lines(advice),
             machine_line(advice),
             *losers(advice),
         ],
@@ -100,6 +99,8 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
     yield Part("Intervals", [_intervals(advice)])
     yield _by_fraction(advice)
     yield _by_storage(advice)
+    if not advice.period.known:
+        yield _by_period(advice)
     yield _settings(advice)
     yield _groups(advice)
     yield _busiest_week(advice)
@@ -194,6 +195,23 @@ def _by_storage(advice: Advice) -> Part:
         ("storage rate", *_lines(advice).values(), "setting"),
         [_row(rate_text(point.value), point) for point in points],
         picture="storage",
+    )
+
+
+def _by_period(advice: Advice) -> Part:
+    points = advice.period.points
+    words = [
+        f"The same {place(advice)}, by the I/O period: the run time of a job for each "
+        "of its I/O steps. State yours with --io-period."
+    ]
+    if not all(point.trusted for point in points):
+        words.append(UNTRUSTED)
+    return Part(
+        "By I/O period",
+        words,
+        ("I/O period", *_lines(advice).values(), "setting"),
+        [_row(period_text(point.value), point) for point in points],
+        picture="period",
     )
 
 
@@ -340,6 +358,14 @@ def _by_storage_picture(advice: Advice) -> Picture:
     return Picture(axes, CURVE_WORDS)
 
 
+def _by_period_picture(advice: Advice) -> Picture:
+    axis = advice.period
+    values = [point.value / 60 for point in axis.points]
+    bands = _bands(advice, axis)
+    axes = plot_curve(values, bands, "I/O period", "min", axis.shown / 60, WORTH)
+    return Picture(axes, CURVE_WORDS)
+
+
 def _bands(advice: Advice, axis: Axis) -> dict[str, list[tuple[float, float, float]]]:
     """Return, for each curve of a picture, its points as (share, low, high)."""
     bands = {}
@@ -371,5 +397,6 @@ omits them.
 PICTURES = {
     "fraction": _by_fraction_picture,
     "storage": _by_storage_picture,
+    "period": _by_period_picture,
     "traffic": _traffic,
 }

@@ -22,7 +22,7 @@ from ioopt.decisions.batch_io import Limits
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
-from ioopt.formats.swf.io import batch_io_from_swf, matched
+from ioopt.formats.swf.io import batch_io_from_swf, matched, unclear_nodes
 from ioopt.formats.swf.log import SwfJob, SwfTrace
 from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.sim.batch_io.trace import Trace
@@ -66,7 +66,8 @@ class Question:
     """The question to answer: the log, the assumptions about it, and how much to
     compute.
 
-    ``io.fraction`` is used only if ``fraction_given`` is true. ``draws`` is the number
+    ``io.fraction`` is used only if ``fraction_given`` is true; other I/O periods than
+    that of ``io`` are tried unless ``period_given`` is true. ``draws`` is the number
     of draws to replay, and ``resamples`` the number of bootstrap resamples for the
     intervals.
     """
@@ -79,18 +80,20 @@ class Question:
     requested_size: bool = False
     max_jobs: int | None = None
     fraction_given: bool = False
+    period_given: bool = False
     solvers: tuple[str, ...] = ("fill", "adaptive", "cons-max-util+top")
     draws: int = 5
     resamples: int = 1000
 
 
 class Point(NamedTuple):
-    """A pair of assumptions: an I/O fraction (share of run time) and a storage rate
-    (bytes per second).
+    """The assumptions of a replay: an I/O fraction (share of run time), a storage rate
+    (bytes per second), and an I/O period (seconds of run time for each I/O step).
     """
 
     fraction: float
     storage: float
+    period: float
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,8 @@ class Workload:
     ``run_seconds`` are the run times in the log. ``measured`` has the phases of the
     jobs with a Darshan log, keyed by index; the I/O of all other jobs is generated.
     ``fraction`` is the I/O fraction that the user or Darshan logs supply, or None, and
-    ``fraction_source`` says which. ``storage_given`` says whether the user stated the
-    storage rate.
+    ``fraction_source`` says which. ``storage_source`` says where the storage rate comes
+    from. ``node_rate_given`` and ``period_given`` say what else the user stated.
     """
 
     name: str
@@ -112,8 +115,9 @@ class Workload:
     measured: dict[int, list[Piece]]
     fraction: float | None
     fraction_source: str
-    storage_given: bool
+    storage_source: str
     node_rate_given: bool
+    period_given: bool
     warnings: tuple[str, ...]
 
     @property
@@ -139,8 +143,7 @@ class Workload:
         return self.node_rate * self.trace.machine.nodes
 
     def at(self, point: Point, draw: int = 0, scale: float = 1.0) -> Trace:
-        """Return the jobs of draw *draw* with the I/O fraction and the storage rate of
-        *point*.
+        """Return the jobs of draw *draw* with the assumptions of *point*.
 
         The bytes of generated I/O are multiplied by *scale*.
         """
@@ -150,25 +153,27 @@ class Workload:
         limits = Limits.of(machine)
         whole = [float(limits.peak(nodes)) for nodes in self.trace.allocated]
         peaks = [
-            peak if own is None else min(peak, own)
-            for peak, own in zip(whole, self.own_rates)
+            peak if rate is None else min(peak, rate)
+            for peak, rate in zip(whole, self.own_rates)
         ]
-        rule = replace(self.io, fraction=point.fraction, seed=self.io.seed + draw)
+        rule = IoRule(point.fraction, point.period, self.io.seed + draw)
         rng = random.Random(rule.seed)
         pieces: list[Piece] = []
+        offset = [0]
         for job, seconds in enumerate(self.run_seconds):
             phase = rule.phases(seconds, peaks[job], rng)[0]
-            if job in self.measured:
-                pieces += self.measured[job]
-                continue
             volume = phase["io_bytes"] * scale
-            pieces.append((phase["compute_seconds"], volume, phase["repeat"]))
+            own = [(phase["compute_seconds"], volume, phase["repeat"])]
+            own = self.measured.get(job, own)
+            pieces += own
+            offset.append(offset[-1] + sum(repeat for _, _, repeat in own))
         return replace(
             self.trace,
             machine=machine,
             limits=limits.with_own_peaks() if peaks != whole else limits,
             submit=self._moved(draw),
             peak=peaks,
+            offset=offset,
             pieces=pieces,
         )
 
@@ -189,6 +194,9 @@ def workload_of(question: Question) -> Workload:
     UsageError for rates that allow no conclusion.
     """
     log = at_its_starts(question.trace)
+    unclear = unclear_nodes(log, question.machine)
+    if unclear:
+        raise UsageError(f"{log.name}: {unclear}")
     problem = batch_io_from_swf(
         log,
         machine=question.machine,
@@ -223,8 +231,9 @@ def workload_of(question: Question) -> Workload:
         measured=measured,
         fraction=fraction,
         fraction_source=source,
-        storage_given=question.machine.storage_bytes_per_second is not None,
+        storage_source=_storage_source(question.machine, problem, owned),
         node_rate_given=question.machine.node_bytes_per_second is not None,
+        period_given=question.period_given,
         warnings=tuple(
             text.removeprefix(f"{question.trace.name}: ") for text in problem.warnings
         ),
@@ -295,6 +304,18 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
             f"{what} is more than {HIGHEST_STORAGE:g} times what all {machine.nodes} "
             f"nodes can send, {sent}: correct --machine storage_rate or node_rate"
         )
+
+
+def _storage_source(
+    rule: MachineRule, problem: BatchIoProblem, logs: Sequence[DarshanLog]
+) -> str:
+    """Return the words that say where the storage rate comes from."""
+    if rule.storage_bytes_per_second is not None:
+        return "given"
+    achieved = [log.rate for log in logs if log.rate is not None]
+    if problem.machine.storage_bytes_per_second in achieved:
+        return "a guess: the most in a Darshan log"
+    return "a guess"
 
 
 def known_fraction(

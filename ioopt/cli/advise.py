@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from ioopt.cli.imports.common import batch_machine, machine_option
-from ioopt.cli.imports.logs import TRACE, read_trace
+from ioopt.cli.imports.logs import SACCT_COMMAND, SLURM, TRACE, read_trace
 from ioopt.cli.lazy import IooptCommand, quiet, together
 from ioopt.cli.options import (
     PATH,
@@ -28,13 +28,14 @@ from ioopt.options import parse_assignments
 from ioopt.problems.batch_io import QueueOptions
 from ioopt.tables import terminal_width
 
-EPILOG = """\b
+EPILOG = f"""\b
 Examples:
   ioopt advise month.swf -o page.html
   ioopt advise KTH-SP2.swf --io-fraction 0.2 \\
     --machine node_rate=1GB/s,storage_rate=5GB/s -o page.html
   ioopt advise KTH-SP2.swf --darshan logs/ --threads 2 --solver fill --solver adaptive
-  sacct -a -P --noconvert -S 2024-01-01 -o ALL | ioopt advise - --threads 2 -o page.html
+  {SACCT_COMMAND} \\
+  | ioopt advise - --threads 2 -o page.html
 
 \b
 Without -o the page goes to standard output as text; -o page.html also prints the
@@ -85,6 +86,7 @@ GONE = together(
     "JSON with --format json."
 )
 @TRACE
+@SLURM
 @machine_option
 @GONE
 @solver_option(
@@ -130,7 +132,6 @@ def advise(
     and from which I/O fraction and storage rate on.
     """
     from ioopt.advice import page, study
-    from ioopt.advice.samples import sample_or_path
     from ioopt.advice.verdict import answer, wrapped_answer
     from ioopt.advice.workload import Question
 
@@ -140,13 +141,17 @@ def advise(
             f"-o {output} is a page: give --format json a name that ends in .json"
         )
     context = click.get_current_context()
-    given = context.get_parameter_source("io_fraction") is ParameterSource.COMMANDLINE
+
+    def given(option: str) -> bool:
+        return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
+
     rule = _machine(machine)
     with reading(log), counting("advice", transient=True, every=LOG_SECONDS) as show:
         show(0, STAGES, "reading the log")
         question = Question(
-            **read_trace(sample_or_path(log), **trace, machine=rule),
-            fraction_given=given,
+            **read_trace(log, **trace, machine=rule),
+            fraction_given=given("io_fraction"),
+            period_given=given("io_period"),
             solvers=solvers or Question.solvers,
             draws=draws,
             resamples=resamples,
