@@ -84,9 +84,10 @@ class Axis:
 
     ``value`` is the figure, None if it is not known. ``shown`` is the value for which
     the details of the advice were computed. ``decides`` says that the figure is not
-    known and that the verdict is not the same at all values tried. Changing a setting pays between
-    ``pays_from`` and ``pays_to``, and the policy pays from ``policy_pays_from`` on. If
-    one of these limits is None, it lies beyond the values of ``points``.
+    known and that the verdict is not the same at all values tried. Changing a setting
+    pays between ``pays_from`` and ``pays_to``, and the policy pays from
+    ``policy_pays_from`` on. If one of these limits is None, it lies beyond the values
+    of ``points``.
     """
 
     value: float | None

@@ -14,9 +14,9 @@ from ioopt.advice.knobs import IDEAL
 from ioopt.advice.replays import BIN_SECONDS
 from ioopt.advice.spread import LEVEL, WORTH, Figure
 from ioopt.advice.verdict import (
+    axis_lines,
     cost_line,
     effect,
-    axis_lines,
     fraction_text,
     load_line,
     losers,
@@ -123,15 +123,15 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
 def _intervals(advice: Advice) -> str:
     """Return the paragraph that explains the intervals."""
     if advice.cost.low is None:
-        return "No intervals: the log has too few days, and one draw has no spread."
+        return "No intervals: the log has too few days, and one replay has no spread."
     drawn = []
     if advice.blocks:
         drawn.append(f"the {advice.blocks} of the log")
     if advice.draws > 1:
         moved = f"starts move by up to {quantity('seconds', SHIFT_SECONDS)}"
         drawn.append(
-            f"{counted(advice.draws - 1, 'draw')}, in which {moved} and invented I/O "
-            "is drawn anew"
+            f"{counted(advice.draws - 1, 'further replay')}, in which {moved} and "
+            "invented I/O is drawn anew"
         )
     return (
         f"In brackets are {100 * LEVEL:g} % intervals: {advice.resamples} resamples of "
@@ -163,9 +163,10 @@ def _row(value: str, point: AxisPoint) -> list[str]:
 def _by_fraction(advice: Advice) -> Part:
     words = [
         "The cost of congestion, and the savings of the policy "
-        f"{advice.policy} and of the best setting, in per cent of the run time of all "
-        "jobs, for several mean I/O fractions (shares of run time that are I/O, of "
-        "jobs without a Darshan log). Below 0: it costs run time."
+        f"{advice.policy}, which a file system of the future could follow, and of the "
+        "best setting, in per cent of the run time of all jobs, for several mean I/O "
+        "fractions (shares of run time that are I/O, of jobs without a Darshan log). "
+        "Below 0: it costs run time."
     ]
     if not all(point.trusted for point in advice.fraction.points):
         words.append(UNTRUSTED)
@@ -258,7 +259,8 @@ def _groups(advice: Advice) -> Part:
         f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",
         f"- {IDEAL}: not a policy, but the case in which no job delays another",
         "- I/O delay: what congestion adds to run times",
-        f"- node-hours above the machine: {advice.node_hours_above_machine:.1f} with "
+        "- node-hours above the machine, because jobs run longer than in the log: "
+        f"{advice.node_hours_above_machine:.1f} with "
         f"{advice.baseline}, {advice.node_hours_above_machine_with_setting:.1f} with "
         f"{advice.setting}",
     ]
@@ -309,7 +311,7 @@ def as_html(advice: Advice, found: Sequence[Part]) -> str:
     """Return the page for a browser, made of the parts *found*. It loads nothing from
     elsewhere; pictures are inline.
     """
-    name = f"I/O advice for {advice.name}"
+    name = f"Which setting of Slurm or Lustre shortens the jobs of {advice.name}?"
     body = [f"<h1>{html.escape(name)}</h1>"]
     for part in found:
         body.append(f"<h2>{html.escape(part.heading)}</h2>")
@@ -319,7 +321,7 @@ def as_html(advice: Advice, found: Sequence[Part]) -> str:
                 body.append("<ul><li>" + "</li><li>".join(lines) + "</li></ul>")
             else:
                 body.append("<p>" + "</p><p>".join(lines) + "</p>")
-        body.append('<div class="beside">')
+        body.append('<div class="full">')
         if part.rows:
             body.append(table(part.headers, part.rows))
         if part.picture:
@@ -385,9 +387,15 @@ def _band(found: Figure) -> tuple[float, float, float]:
 
 
 def _traffic(advice: Advice) -> Picture:
-    options = {row.option: row.classes for row in advice.traffic}
+    today, best = advice.traffic
+    options = {"today's sharing": today.classes, best.option: best.classes}
     axes = plot_traffic(options, advice.storage.shown, BIN_SECONDS)
-    return Picture(axes, "Bytes that pass the storage, before and after.")
+    return Picture(
+        axes,
+        "Bytes that pass the storage, before and after, as means of each hour. Black: "
+        "at the limit all the hour. Where the storage is at its limit for a part of "
+        "an hour, the mean stays below the line.",
+    )
 
 
 ANSWER_PARTS = 2

@@ -54,6 +54,7 @@ from ioopt.errors import InstanceError
 
 if TYPE_CHECKING:
     from ioopt.arrays import Floats
+    from ioopt.problems.batch_io import BatchIoProblem
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
 """The I/O fractions to try when the I/O fraction is not known."""
@@ -93,7 +94,8 @@ def advise(
     workload = workload_of(question)
     if not any(volume for _, volume, _ in workload.trace.pieces):
         raise InstanceError(
-            f"{question.trace.name}: no job has I/O, so no I/O policy matters"
+            f"{question.trace.name}: no job has I/O, so change nothing; if that is "
+            "wrong, correct --io-fraction"
         )
     study = _Study(question, workload, looked_at, progress)
     if threads == 1:
@@ -108,6 +110,14 @@ def advise(
                 process.terminate()
             raise
     return study.advice()
+
+
+def judged(question: Question, advice: Advice) -> BatchIoProblem:
+    """Return the jobs for which the details of *advice*, the answer to *question*, were
+    computed, as an instance.
+    """
+    point = Point(advice.fraction.shown, advice.storage.shown, advice.period.shown)
+    return workload_of(question).instance(point, advice.scale)
 
 
 class _Study:
@@ -167,7 +177,9 @@ class _Study:
             self.by_period = [self.shown._replace(period=one) for one in periods]
         axes = (SHARING, FREE, self.policy, *self.settings)
         beside = [
-            point for point in (*self.by_storage, *self.by_period) if point != self.shown
+            point
+            for point in (*self.by_storage, *self.by_period)
+            if point != self.shown
         ]
         others = range(1, self.question.draws)
         details = (SHARING, FREE, *self.policies, *self.settings)
@@ -352,8 +364,8 @@ class _Study:
         concluded.
         """
         if any(axis.decides for axis in axes):
-            pays = [axis.pays_from.value for axis in axes if not axis.known]
-            return Kind.UNCERTAIN if pays.count(None) == len(pays) else Kind.DEPENDS
+            pays = any(axis.decides and axis.pays_from.value for axis in axes)
+            return Kind.DEPENDS if pays else Kind.UNCERTAIN
         if not self.workload.node_rate_given:
             return Kind.UNCERTAIN
         return self._kind(self.setting_at(self.shown), self.shown)
@@ -411,7 +423,8 @@ class _Study:
         else:
             pays, policy_pays = self._paying(values, points)
             limits = [
-                figure_of(sample) for sample in (pays.begin, pays.end, policy_pays.begin)
+                figure_of(sample)
+                for sample in (pays.begin, pays.end, policy_pays.begin)
             ]
         kinds = {
             self._kind(self.setting_at(point), point)

@@ -5,6 +5,7 @@ on which it depends.
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from ioopt.units import counted, quantity
 
 LEVEL_WORDS = f"{100 * LEVEL:g} %: "
 WORTH_WORDS = f"{100 * WORTH:g} %"
+_UNIT = re.compile(r"(?<=\d) (?=%|min|[kMGTP]?B/s)")
+"""The space between a number and its unit, at which no line ends."""
 PASTE = "  "
 """The characters in front of each line to paste."""
 
@@ -115,8 +118,9 @@ class _Line:
         elif ends:
             place = f"below {self._limit(high)}"
         else:
-            return f"it pays{self._tried(' at all of ')}"
-        return f"it pays {place},{self._tried(' tried ')}"
+            unsure = ", not surely at each" if self.axis.decides else ""
+            return f"pays{self._tried(' at all of ')}{unsure}"
+        return f"pays {place},{self._tried(' tried ')}"
 
     def _tried(self, words: str) -> str:
         """Return *words* and the range of values at which a conclusion can be drawn;
@@ -139,13 +143,16 @@ class _Line:
         beyond = least if self.falling else largest
         low = beyond if found.low is None else found.low
         high = largest if found.high is None else found.high
-        if low > least and high >= largest:
-            return f"{text} ({self.text(low)} or more)"
-        if low <= least and high < largest:
-            return f"{text} ({self.text(high)} or less)"
-        if low <= least:
+        if low <= least and high >= largest:
             return f"{text} (or any other)"
-        return f"{text} ({_span(self.text(low), self.text(high))})"
+        if high >= largest:
+            interval = f"{self.text(low)} or more"
+        elif low <= least:
+            interval = f"{self.text(high)} or less"
+        else:
+            interval = _span(self.text(low), self.text(high))
+        unit = text[text.index(" ") :]
+        return f"{text} ({interval.replace(unit, '')})"
 
 
 def _span(low: str, high: str) -> str:
@@ -165,7 +172,7 @@ def _lines(advice: Advice) -> list[_Line]:
     return [
         _Line("I/O fraction", advice.fraction, fraction_text, "--io-fraction F"),
         _Line(
-            "Storage rate",
+            "storage rate",
             advice.storage,
             rate_text,
             "--machine storage_rate=RATE",
@@ -187,8 +194,9 @@ def axis_lines(advice: Advice) -> list[str]:
         value = f"{line.text(axis.shown)} ({axis.source})"
         if axis.value is None and axis is advice.fraction:
             value = "not given"
-        where = "" if len(axis.points) == 1 else f"; {line.where()}"
-        lines.append(f"{line.name}: {value}{where}.")
+        where = "" if len(axis.points) == 1 else f": {line.where()}"
+        name = line.name[0].upper() + line.name[1:].removesuffix(" rate")
+        lines.append(f"{name} {value}{where}.")
     return lines
 
 
@@ -204,7 +212,8 @@ def losers(advice: Advice) -> list[str]:
     """Return a line about the groups of jobs that run clearly longer with the best
     setting, if one is advised; no line if there are none.
     """
-    if advice.verdict not in (Kind.SAVES, Kind.DEPENDS):
+    saved = advice.switch.saves.value or 0.0
+    if advice.verdict not in (Kind.SAVES, Kind.DEPENDS) or saved < WORTH:
         return []
     groups = []
     for row in advice.savings:
@@ -216,7 +225,7 @@ def losers(advice: Advice) -> list[str]:
             groups.append(f"{group} {100 * lost:.1f} %")
     if not groups:
         return []
-    return [f"With {advice.setting} these run longer: {', '.join(groups)}."]
+    return [f"Longer with {advice.setting}: {', '.join(groups)}."]
 
 
 def policy_line(advice: Advice) -> str:
@@ -261,7 +270,7 @@ def sentence(advice: Advice) -> str:
         )
     told = f"the best setting, {best.name}, {told}"
     if advice.verdict == Kind.DEPENDS:
-        names = " and ".join(line.name for line in _unknown(advice) if line.axis.decides)
+        names = " and ".join(line.name for line in _deciding(advice))
         return f"Not decided: it depends on the {names}; {told}. {_next(advice)}"
     return f"Inconclusive: {told}. {_next(advice)}"
 
@@ -271,20 +280,31 @@ def _unknown(advice: Advice) -> list[_Line]:
     return [line for line in _lines(advice) if not line.axis.known]
 
 
+def _deciding(advice: Advice) -> list[_Line]:
+    """Return the axes on which a change pays at some of the values tried only."""
+    return [
+        line
+        for line in _unknown(advice)
+        if line.axis.decides and line.axis.pays_from.value is not None
+    ]
+
+
 def _next(advice: Advice) -> str:
     """Return the sentence that says what to do next if nothing is decided."""
-    options = [line.option for line in _unknown(advice)]
+    lines = _unknown(advice)
     if advice.verdict == Kind.DEPENDS:
-        options = [line.option for line in _unknown(advice) if line.axis.decides]
-    elif not advice.node_rate_given:
+        lines = _deciding(advice)
+    options = [line.option for line in lines]
+    if not advice.node_rate_given:
         options.insert(0, "--machine node_rate=RATE")
-    elif advice.scale < TRUSTED_SCALE:
+    elif advice.scale < TRUSTED_SCALE and advice.verdict == Kind.UNCERTAIN:
         return (
             f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, so "
             "what the jobs really write decides. Next: give Darshan logs (--darshan)."
         )
     if options:
-        return f"Next: measure and state {', '.join(options)}."
+        stated = " ".join(options).replace("RATE --machine ", "RATE,")
+        return f"Next: measure and state {stated}"
     return f"A change is worth it from {WORTH_WORDS} on. {_more_days(advice)}"
 
 
@@ -351,7 +371,9 @@ def wrapped_answer(advice: Advice, width: int) -> list[str]:
         if line.startswith(PASTE):
             lines.append(line)
         else:
-            lines += textwrap.wrap(line, width, break_on_hyphens=False)
+            whole = _UNIT.sub("\N{NO-BREAK SPACE}", line)
+            for part in textwrap.wrap(whole, width, break_on_hyphens=False):
+                lines.append(part.replace("\N{NO-BREAK SPACE}", " "))
     return lines
 
 
@@ -372,6 +394,7 @@ def load_line(advice: Advice) -> str:
     return (
         f"{advice.jobs} jobs in {quantity('span_seconds', advice.span_seconds)} on "
         f"{advice.nodes} nodes use {100 * advice.node_utilisation:.0f} % of the nodes; "
-        f"each starts when the log says, so waits are not predicted, and {above:.0f} "
-        f"of {hours:.0f} node-hours are above the machine."
+        "each starts when the log says, so waits are not predicted. Where jobs run "
+        f"longer than in the log, more nodes are used than there are: {above:.0f} of "
+        f"{hours:.0f} node-hours."
     )

@@ -24,7 +24,7 @@ from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.swf.io import batch_io_from_swf, matched, unclear_nodes
 from ioopt.formats.swf.log import SwfJob, SwfTrace
-from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.problems.batch_io import BatchIoProblem, Phase
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.units import counted, quantity
 
@@ -107,7 +107,7 @@ class Workload:
     from. ``node_rate_given`` and ``period_given`` say what else the user stated.
     """
 
-    name: str
+    problem: BatchIoProblem
     trace: Trace
     io: IoRule
     run_seconds: Sequence[float]
@@ -119,6 +119,11 @@ class Workload:
     node_rate_given: bool
     period_given: bool
     warnings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Return the name of the log."""
+        return self.problem.name
 
     @property
     def starts(self) -> Floats:
@@ -177,6 +182,38 @@ class Workload:
             pieces=pieces,
         )
 
+    def instance(self, point: Point, scale: float) -> BatchIoProblem:
+        """Return the jobs of :meth:`at` as an instance, so that other commands judge
+        the same jobs. Each job is submitted when it starts in the log.
+        """
+        trace = self.at(point, scale=scale)
+        jobs = list(self.problem.jobs)
+        left = iter(trace.pieces)
+        for job, place in enumerate(trace.position):
+            phases = []
+            count = trace.offset[job + 1] - trace.offset[job]
+            while count:
+                computing, volume, repeat = next(left)
+                phases.append(
+                    Phase(
+                        compute_seconds=computing, io_bytes=round(volume), repeat=repeat
+                    )
+                )
+                count -= repeat
+            jobs[place] = jobs[place].model_copy(update={"phases": tuple(phases)})
+        rule = IoRule(point.fraction, point.period, self.io.seed).describe()
+        scaled = f"{rule}; bytes times {scale:.3g}: sharing, jobs run as in the log"
+        meta = dict(self.problem.meta or {})
+        meta["warnings"] = [
+            text.replace(self.io.describe(), scaled) for text in self.problem.warnings
+        ]
+        synthetic = dict(meta.get("synthetic", {}))
+        if "I/O" in synthetic:
+            meta["synthetic"] = synthetic | {"I/O": scaled}
+        return self.problem.model_copy(
+            update={"machine": trace.machine, "jobs": tuple(jobs), "meta": meta}
+        )
+
     def _moved(self, draw: int) -> list[float]:
         """Return the start time of each job in draw *draw*, in seconds."""
         starts = self.starts
@@ -223,7 +260,7 @@ def workload_of(question: Question) -> Workload:
             ]
     fraction, source = known_fraction(question, trace, measured)
     return Workload(
-        name=problem.name,
+        problem=problem,
         trace=trace,
         io=question.io,
         run_seconds=[ran[job.id] for job in jobs],
@@ -292,10 +329,14 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
     if rule.storage_bytes_per_second is None:
         what += " (a guess)"
     if storage < node:
+        how = "state both, --machine node_rate=RATE,storage_rate=RATE"
+        if rule.node_bytes_per_second and rule.storage_bytes_per_second:
+            how = (
+                "advice needs a storage that one node cannot fill; correct one of both"
+            )
         raise UsageError(
             f"{what} is below the rate of one node, "
-            f"{quantity('bytes_per_second', node)}: state both, "
-            "--machine node_rate=RATE,storage_rate=RATE"
+            f"{quantity('bytes_per_second', node)}: {how}"
         )
     together = node * machine.nodes
     if storage > HIGHEST_STORAGE * together:

@@ -47,6 +47,8 @@ fraction from which a change pays.
 """
 STAGES = 2
 """The number of steps before the replays: reading the log, and preparing the jobs."""
+SAID = ("Darshan log", "left out", "as having its nodes alone")
+"""Words of the notes that are also printed on standard error: on data not used."""
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress when standard error is not a terminal."""
 
@@ -116,6 +118,13 @@ GONE = together(
     metavar="N",
     help="Processes that simulate at the same time.",
 )
+@click.option(
+    "--instance",
+    type=PATH,
+    metavar="FILE",
+    help="Also write the jobs that were judged, with their assumed I/O, as an instance "
+    "for compare, solve and simulate.",
+)
 @format_option("table", "json")
 def advise(
     log: str,
@@ -126,6 +135,7 @@ def advise(
     solvers: tuple[str, ...],
     draws: int,
     resamples: int,
+    instance: str | None,
     **trace: Any,
 ) -> None:
     """Find out which setting or I/O policy shortens the jobs of the job log LOG (or -),
@@ -162,6 +172,9 @@ def advise(
             threads=threads,
             progress=lambda done, total: show(done, total, "replays done"),
         )
+    if instance is not None:
+        problem = study.judged(question, advice)
+        write_text(instance, dump_json(problem.model_dump(mode="json", by_alias=True)))
     command = shlex.join(["ioopt", *sys.argv[1:]])
     if form == "json":
         text = dump_json(advice.document(answer(advice), command))
@@ -172,7 +185,7 @@ def advise(
     write_text(output or "-", text)
     if not quiet():
         for warning in advice.warnings:
-            if "Darshan log" in warning:
+            if any(words in warning for words in SAID):
                 click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
         click.echo("\n".join(wrapped_answer(advice, terminal_width())))

@@ -123,9 +123,7 @@ def _check_cluster(rows: Mapping[str, int], cluster: str | None, name: str) -> N
             f"--cluster {cluster}: {name} has {listed or 'no column Cluster'}"
         )
     if cluster is None and len(rows) > 1:
-        raise InstanceError(
-            f"{name}: jobs of {listed}; choose one: --cluster NAME"
-        )
+        raise InstanceError(f"{name}: jobs of {listed}; choose one: --cluster NAME")
 
 
 @dataclass

@@ -199,7 +199,8 @@ def read_trace(
 
     The keywords up to *size*, and *skip_bad*, are the options of TRACE. *time_zone* and
     *cluster* are options of `import sacct`. *kind* is swf, sacct or pbs; by default it
-    is recognised from the text. *source* may be the name of a sample. *how* is passed on.
+    is recognised from the text. *source* may be the name of a sample log. *how* is
+    passed on.
     """
     from ioopt.advice.samples import sample_or_path
     from ioopt.formats.job_log import read_log

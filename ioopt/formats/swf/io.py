@@ -6,6 +6,7 @@ Zhou et al., Section IV.B.
 
 import random
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.io import io_of, rate_remarks, slow_machine
@@ -55,17 +56,38 @@ def matched(
     return found, said
 
 
-def _none_matches(name: str, jobs: Sequence[SwfJob], remarks: Sequence[str]) -> str:
+def _none_matches(
+    trace: SwfTrace,
+    logs: Sequence[DarshanLog],
+    jobs: Sequence[SwfJob],
+    remarks: Sequence[str],
+) -> str:
     """Return the message for Darshan logs of which none belongs to one of *jobs*;
     *remarks* say why.
     """
     numbers = sorted(job.id for job in jobs)
-    listed = f"{numbers[0]} to {numbers[-1]}" if numbers else "none"
+    span = "has no jobs"
+    if numbers:
+        span = f"has jobs {numbers[0]} to {numbers[-1]}"
+    starts = [(job.submit_seconds or 0.0) + (job.wait_seconds or 0.0) for job in jobs]
+    if trace.epoch is not None and starts:
+        span += f", started {_days(trace.epoch + s for s in starts)}"
     return (
-        f"{name}: no Darshan log belongs to a job of the log: {'; '.join(remarks)}. The "
-        f"log has the jobs {listed}. Give the log of the same days and machine, state "
-        "--time-zone if its times are local, or leave out --darshan"
+        f"{trace.name}: no Darshan log belongs to a job: {'; '.join(remarks)}. The job "
+        f"log {span}; the Darshan logs start {_days(s.start_seconds for s in logs)}. "
+        "Give the job log of the same machine and days (or --time-zone), or leave out "
+        "--darshan"
     )
+
+
+def _days(seconds: Iterable[float]) -> str:
+    """Return the first and the last of times, which are seconds of the epoch."""
+    listed = list(seconds)
+    first, last = (
+        f"{datetime.fromtimestamp(time, UTC):%Y-%m-%dT%H:%M}"
+        for time in (min(listed), max(listed))
+    )
+    return first if first == last else f"{first} to {last} UTC"
 
 
 def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
@@ -183,7 +205,7 @@ def batch_io_from_swf(
     processors = _processors(trace, machine, by_nodes, said)
     own, unmatched = matched(darshan, jobs, trace.epoch)
     if darshan and not own:
-        raise InstanceError(_none_matches(trace.name, jobs, unmatched))
+        raise InstanceError(_none_matches(trace, darshan, jobs, unmatched))
     achieved = [(log.processes, log.rate) for log in own if log.rate is not None]
     block = machine.machine(processors, achieved)
     sized = [
