@@ -40,6 +40,8 @@ from ioopt.units import counted, quantity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+TODAY = "today's sharing"
+"""What the pages call the baseline."""
 TENTH = f"{100 * (1 - TOP_SHARE):g} %"
 OWN_FRACTION = (
     "How to find your own I/O fraction: give Darshan logs with --darshan, or divide "
@@ -252,8 +254,8 @@ def _groups(advice: Advice) -> Part:
         for row in advice.savings
     ]
     words = [
-        f"Saved {place(advice)}, compared with {advice.baseline}, where all share the "
-        "storage. Below 0: it costs run time.",
+        f"Saved {place(advice)}, compared with {TODAY} ({advice.baseline}), where all "
+        "share the storage. Below 0: it costs run time.",
         f"- {LARGE}: the {TENTH} with most nodes ({groups[LARGE]}, "
         f"{advice.large_job_nodes} nodes or more)",
         f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",
@@ -261,7 +263,7 @@ def _groups(advice: Advice) -> Part:
         "- I/O delay: what congestion adds to run times",
         "- node-hours above the machine, because jobs run longer than in the log: "
         f"{advice.node_hours_above_machine:.1f} with "
-        f"{advice.baseline}, {advice.node_hours_above_machine_with_setting:.1f} with "
+        f"{TODAY}, {advice.node_hours_above_machine_with_setting:.1f} with "
         f"{advice.setting}",
     ]
     headers = ("option", "jobs", "run time saved", "I/O delay saved")
@@ -269,9 +271,10 @@ def _groups(advice: Advice) -> Part:
 
 
 def _busiest_week(advice: Advice) -> Part:
-    full = ", ".join(
-        f"{100 * row.full:.0f} % of the time with {row.option}"
-        for row in advice.traffic
+    today, best = advice.traffic
+    full = (
+        f"{100 * today.full:.0f} % of the time with {TODAY}, and "
+        f"{100 * best.full:.0f} % with {best.option}"
     )
     return Part(
         "The storage in its busiest week",
@@ -388,7 +391,7 @@ def _band(found: Figure) -> tuple[float, float, float]:
 
 def _traffic(advice: Advice) -> Picture:
     today, best = advice.traffic
-    options = {"today's sharing": today.classes, best.option: best.classes}
+    options = {TODAY: today.classes, best.option: best.classes}
     axes = plot_traffic(options, advice.storage.shown, BIN_SECONDS)
     return Picture(
         axes,

@@ -247,7 +247,9 @@ def _policy_pays(axis: Axis, text: Callable[[float], str], side: str) -> str:
     least, largest = axis.ends
     if begin is None:
         return f"nowhere from {_span(text(least), text(largest))}"
-    return f"{side} {text(min(max(begin, least), largest))}"
+    if not least < begin < largest:
+        return f"at all of {_span(text(least), text(largest))}"
+    return f"{side} {text(begin)}"
 
 
 def place(advice: Advice) -> str:
@@ -304,7 +306,7 @@ def _next(advice: Advice) -> str:
         )
     if options:
         stated = " ".join(options).replace("RATE --machine ", "RATE,")
-        return f"Next: measure and state {stated}"
+        return f"Next: measure as docs/tune.md says, and state {stated}"
     return f"A change is worth it from {WORTH_WORDS} on. {_more_days(advice)}"
 
 

@@ -42,8 +42,8 @@ Without -o the page goes to standard output as text; -o page.html also prints th
 answer in a few lines. LOG is a file in the Standard Workload Format, the output of
 sacct or a PBS accounting log (see `ioopt import`), or one of the samples month.swf and
 month.sacct. Every job starts at the time in the log, so waits are not predicted.
-Without --io-fraction, and without Darshan logs of most jobs, the answer is the I/O
-fraction from which a change pays.
+Figures that are not stated are guessed, and other values are tried: where they decide,
+the answer says so, and where a change pays.
 """
 STAGES = 2
 """The number of steps before the replays: reading the log, and preparing the jobs."""

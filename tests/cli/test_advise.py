@@ -27,7 +27,9 @@ from ioopt.advice.replays import replay
 from ioopt.advice.samples import SAMPLES, sample_or_path
 from ioopt.advice.spread import Blocks, Figure, figure_of, paying_range
 from ioopt.advice.workload import Point, Question, known_fraction, workload_of
+from ioopt.cli.imports.logs import SACCT_COMMAND
 from ioopt.cli.options import counting
+from ioopt.formats import sacct
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.job_log import read_log
 from ioopt.formats.swf.log import parse_swf
@@ -118,7 +120,7 @@ def test_the_rate_of_a_node_that_nobody_stated_decides_nothing():
     guessed = study.advise(pairs(machine=MachineRule(storage_rate=31.25e6)))
     assert guessed.verdict == Kind.UNCERTAIN and guessed.pasted is None
     lines = verdict.answer(guessed)
-    assert lines[0].endswith("Next: measure and state --machine node_rate=RATE")
+    assert lines[0].endswith("docs/tune.md says, and state --machine node_rate=RATE")
     assert "31.2 MB/s (a guess; state yours: --machine node_rate=RATE)" in lines[-1]
     given = MachineRule(storage_rate=31.25e6, node_rate=31.25e6)
     assert study.advise(pairs(machine=given)).verdict == Kind.SAVES
@@ -265,7 +267,7 @@ def test_an_io_period_that_nobody_stated_does_not_decide_alone():
     assert advice.verdict == Kind.DEPENDS and advice.pasted is None
     lines = verdict.answer(advice)
     assert lines[0].startswith("Not decided: it depends on the I/O period; the best")
-    assert lines[0].endswith("Next: measure and state --io-period TIME")
+    assert lines[0].endswith("docs/tune.md says, and state --io-period TIME")
     assert lines[3].startswith("I/O period 60 min (a guess): pays at all of 30 to 240")
     # Stated, the same hour decides; nothing else is tried.
     stated = study.advise(long_pairs(period_given=True))
@@ -524,11 +526,13 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
             (),
             "120 of the 120 jobs that ran have no",
         ),
-        (log(), (*RATES, "--io-fraction", "0"), "no job has I/O"),
+        (log(), (*RATES, "--io-fraction", "0%"), "no job has I/O, so change nothing"),
+        (log(), (*RATES, "--io-fraction", "20"), "for 20 % write 20%"),
+        (log(), (*RATES, "--io-fraction", "120%"), "'120%' is no share from 0 to 1"),
         (
             log(),
             ("--machine", "node_rate=2MB/s,storage_rate=1MB/s"),
-            "the storage's rate 1 MB/s is below the rate of one node, 2 MB/s",
+            "the storage's rate 1 MB/s is below the rate of one node, 2 MB/s: advice",
         ),
         (log(), (), "(a guess) is below the rate of one node"),
         (log(), ("--machine", "storage_rate=0"), "storage_rate"),
@@ -631,7 +635,18 @@ def test_the_docs_show_what_is_printed(run):
     text = (LOGS.parent / "tune.md").read_text("utf-8")
     command = re.search(r"^ioopt (advise month.swf .*)$", text, re.MULTILINE)[1]
     code, out, _ = run(*command.split())
-    assert code == 0 and "\n".join(out.splitlines()[:5]) in text
+    assert code == 0 and out in text
+    where = re.search(r"I/O period 60 min \(a guess\): [^.]*\.", text)[0]
+    code, out, _ = run(*command.replace("--io-period 1h ", "").split())
+    assert code == 0 and where in out and out.startswith("Not decided: it depends on")
+
+
+def test_the_docs_and_the_help_ask_sacct_for_the_same_columns_all_of_them_read():
+    wanted = re.findall(r"-o (JobID[A-Za-z,]+)", SACCT_COMMAND)
+    text = (LOGS.parent / "tune.md").read_text("utf-8")
+    assert re.findall(r"-o (JobID[A-Za-z,]+)", text) == wanted
+    assert set(wanted[0].split(",")) <= sacct._READ
+    assert set(sacct.NEEDED) <= set(wanted[0].split(","))
 
 
 @pytest.mark.slow
@@ -653,6 +668,15 @@ def test_real_logs_have_an_answer(name):
     print("", *verdict.answer(advice), sep="\n")
     assert advice.cost.low <= advice.cost.value <= advice.cost.high
     assert advice.policy_saves.value <= advice.cost.value
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_progress_ends_at_the_number_of_replays(draws):
+    told = []
+    asked = long_pairs(draws=draws)
+    study.advise(asked, progress=lambda done, total: told.append((done, total)))
+    assert told[-1][0] == told[-1][1]
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
 def test_progress_goes_into_a_log_file_by_the_clock(capsys):

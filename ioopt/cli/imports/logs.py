@@ -35,8 +35,8 @@ Examples:
   ioopt import swf NASA.swf --family gang --set nodes=128 -o gang.json
 """
 SACCT_COMMAND = """\
-sacct -a -P --noconvert -S 2024-01-01 -E 2024-06-30 -o JobIDRaw,Submit,Eligible,\\
-Start,End,ElapsedRaw,Suspended,State,AllocCPUS,NNodes,TimelimitRaw,User,Partition"""
+sacct -a -P --noconvert -S 2024-01-01 -E 2024-06-30 \\
+    -o JobIDRaw,Submit,Eligible,Start,End,State,AllocCPUS,NNodes,TimelimitRaw"""
 """How to ask Slurm for a log: all columns that advice uses, and no texts of users."""
 SACCT = f"""\b
 Examples:
