@@ -361,14 +361,17 @@ class _Study:
         all values of this figure that were tried. If it is not the same, and a setting
         pays from some value on, the conclusion is that it depends on the figure. If the
         rate of a node is a guess, of which no other values are tried, nothing is
-        concluded.
+        concluded. Nor is it concluded that nothing pays if the rate of the storage is a
+        guess: many machines have less than the values tried.
         """
         if any(axis.decides for axis in axes):
             pays = any(axis.decides and axis.pays_from.value for axis in axes)
             return Kind.DEPENDS if pays else Kind.UNCERTAIN
-        if not self.workload.node_rate_given:
-            return Kind.UNCERTAIN
-        return self._kind(self.setting_at(self.shown), self.shown)
+        kind = self._kind(self.setting_at(self.shown), self.shown)
+        guessed = not self.workload.node_rate_given
+        if kind == Kind.NOTHING:
+            guessed = guessed or self.workload.storage_source not in KNOWN
+        return Kind.UNCERTAIN if guessed else kind
 
     def _fraction_axis(self) -> Axis:
         return self._axis(

@@ -246,6 +246,11 @@ def test_a_guess_never_decides_alone():
     lines = verdict.answer(guessed)
     assert lines[0].startswith("Not decided: it depends on the storage rate; the best")
     assert lines[0].endswith("--machine storage_rate=RATE")
+    # Nothing pays from a quarter to four times a guess, but below it may.
+    small = pairs(trace=ten, machine=MachineRule(node_rate=10), io=IoRule(0.01))
+    assert study.advise(small).verdict == Kind.UNCERTAIN
+    slow = replace(small, machine=MachineRule(node_rate=10, storage_rate=40))
+    assert study.advise(slow).verdict == Kind.NOTHING
     for advice in (known, unknown, guessed):
         assert len(verdict.wrapped_answer(advice, 80)) <= 12
 
@@ -254,7 +259,7 @@ def long_pairs(**changed: object) -> Question:
     """Ask of 60 pairs of jobs of four hours, whose I/O period nobody states."""
     text = log(60, 2, nodes=1).replace(" 0 1800 ", " 0 14400 ")
     trace = parse_swf(text, "long.swf")
-    asked = pairs(trace=trace, io=IoRule(0.06), period_given=False)
+    asked = pairs(trace=trace, io=IoRule(0.06), period_given=False, resamples=200)
     return replace(asked, **changed)
 
 
