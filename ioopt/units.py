@@ -183,6 +183,25 @@ def parse_rate(text: str | int | float) -> float:
     return _as_float(size / 8 if bits else size, text, "rate")
 
 
+def parse_share(text: str) -> float:
+    """Parse a share such as ``0.15`` or ``15%`` into a number from 0 to 1.
+
+    >>> parse_share("15 %"), parse_share("0.15")
+    (0.15, 0.15)
+    """
+    number, percent, rest = text.partition("%")
+    try:
+        share = Fraction(number.strip()) / (100 if percent else 1)
+    except ValueError:
+        share = Fraction(-1)
+    if 0 <= share <= 1 and not rest.strip():
+        return float(share)
+    hint = "write 0.15 or 15%"
+    if 1 < share <= 100 and not percent:
+        hint = f"for {text.strip()} % write {text.strip()}%"
+    raise UsageError(f"{text[:40]!r} is no share from 0 to 1; {hint}")
+
+
 def parse_seconds(text: str | int | float) -> float:
     """Parse a time such as ``90``, ``250ms`` or ``2h`` into seconds.
 

@@ -52,8 +52,12 @@ def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
     return Kind.UNCERTAIN
 
 
+KNOWN = ("given", "by Darshan")
+"""The sources of a figure that is not a guess."""
+
+
 class AxisPoint(NamedTuple):
-    """One I/O fraction or storage rate, with the cost of congestion and the savings of
+    """One value of an axis, with the cost of congestion and the savings of
     the best policy and the best setting there.
 
     The cost and the savings are shares of run time. ``scale`` is the factor by which
@@ -75,32 +79,42 @@ class AxisPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Axis:
-    """One of the two figures on which the advice depends: the I/O fraction or the
-    storage rate.
+    """One of the figures on which the advice depends: the I/O fraction, the storage
+    rate or the I/O period.
 
     ``value`` is the figure, None if it is not known. ``shown`` is the value for which
-    the details of the advice were computed. Changing a setting pays between
-    ``pays_from`` and ``pays_to``, and the policy pays from ``policy_pays_from`` on. If
-    one of these limits is None, it lies beyond the values of ``points``.
+    the details of the advice were computed. ``decides`` says that the figure is not
+    known and that the verdict is not the same at all values tried. Changing a setting
+    pays between ``pays_from`` and ``pays_to``, and the policy pays from
+    ``policy_pays_from`` on. If one of these limits is None, it lies beyond the values
+    of ``points``.
     """
 
     value: float | None
     shown: float
     source: str
+    decides: bool
     pays_from: Figure
     pays_to: Figure
     policy_pays_from: Figure
     points: list[AxisPoint]
 
     @property
+    def known(self) -> bool:
+        """Return whether the figure was stated or measured."""
+        return self.source in KNOWN
+
+    @property
     def ends(self) -> tuple[float, float]:
         """Return the smallest and the largest value at which a conclusion can be
         drawn.
         """
-        trusted = [point.value for point in self.points if point.trusted]
-        if not trusted:
-            return self.shown, self.shown
-        return trusted[0], trusted[-1]
+        tried = [
+            point.value
+            for point in self.points
+            if point.trusted or point.value == self.shown
+        ]
+        return tried[0], tried[-1]
 
 
 class Switch(NamedTuple):
@@ -131,9 +145,8 @@ class Advice:
     """The findings about a log. All shares are shares of the run time of all jobs.
 
     ``setting`` is the best setting, ``verdict`` is the conclusion about it, and
-    ``policy`` is the best policy. All figures except those in ``fraction`` and
-    ``storage`` were computed at one I/O fraction and storage rate, which these two axes
-    name as ``shown``.
+    ``policy`` is the best policy. All figures except those in ``fraction``, ``storage``
+    and ``period`` were computed at the values that these axes name as ``shown``.
     """
 
     name: str
@@ -143,6 +156,7 @@ class Advice:
     policy: str
     fraction: Axis
     storage: Axis
+    period: Axis
     cost: Figure
     policy_saves: Figure
     switches: list[Switch]
@@ -155,7 +169,6 @@ class Advice:
     nodes: int
     node_rate: float
     node_rate_given: bool
-    io_period_seconds: float
     node_utilisation: float
     node_hours_above_machine: float
     node_hours_above_machine_with_setting: float
@@ -173,25 +186,9 @@ class Advice:
     @property
     def pasted(self) -> Switch | None:
         """Return the setting whose configuration lines are printed with the verdict;
-        None if none is advised, or if it does not pay at the values shown.
-
-        If the verdict depends on an unknown figure, this is the setting at the first
-        point at which a setting pays. The points are searched from the lowest I/O
-        fraction up, or from the highest storage rate down.
+        None if none is advised.
         """
-        if self.verdict == Kind.SAVES:
-            return self.switch
-        saved = self.switch.saves.value or 0.0
-        if self.verdict != Kind.DEPENDS or saved < WORTH:
-            return None
-        points = self.storage.points[::-1]
-        if self.fraction.value is None and self.fraction.pays_from.value is not None:
-            points = self.fraction.points
-        for point in points:
-            if point.trusted and (point.setting.value or 0.0) >= WORTH:
-                name = point.setting_name
-                return next(row for row in self.switches if row.name == name)
-        return None
+        return self.switch if self.verdict == Kind.SAVES else None
 
     def document(self, answer: Sequence[str], command: str) -> Json:
         """Return the advice as plain data. *answer* is the advice in words, and

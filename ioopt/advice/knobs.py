@@ -63,10 +63,10 @@ SHARING = Option(BASELINE)
 FREE = Option(IDEAL, IDEAL)
 TURNS = Option(
     "turns",
-    "cons-fcfs:preempt=no",
+    "turns",
     words="turns: I/O steps of all jobs wait for each other (a token file)",
     lines=(
-        "# each I/O step of a job script; both scripts: docs/io-turns.md",
+        "# each I/O step of every job script; both scripts: docs/io-turns.md",
         "export IO_BYTES=800e9   # bytes of the step",
         "srun --prolog=/etc/slurm/turn-acquire.sh "
         "--epilog=/etc/slurm/turn-release.sh COMMAND",

@@ -14,19 +14,19 @@ from ioopt.advice.knobs import IDEAL
 from ioopt.advice.replays import BIN_SECONDS
 from ioopt.advice.spread import LEVEL, WORTH, Figure
 from ioopt.advice.verdict import (
+    axis_lines,
     cost_line,
     effect,
-    fraction_line,
     fraction_text,
     load_line,
     losers,
     machine_line,
     percent,
+    period_text,
     place,
     policy_line,
     rate_text,
     sentence,
-    storage_line,
     wrapped_answer,
 )
 from ioopt.advice.workload import HEAVY, LARGE, SHIFT_SECONDS, TOP_SHARE
@@ -40,6 +40,8 @@ from ioopt.units import counted, quantity
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+TODAY = "today's sharing"
+"""What the pages call the baseline."""
 TENTH = f"{100 * (1 - TOP_SHARE):g} %"
 OWN_FRACTION = (
     "How to find your own I/O fraction: give Darshan logs with --darshan, or divide "
@@ -89,8 +91,7 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
     yield Part(
         "What decides it",
         [
-            fraction_line(advice),
-            storage_line(advice),
+            *axis_lines(advice),
             machine_line(advice),
             *losers(advice),
         ],
@@ -100,6 +101,8 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
     yield Part("Intervals", [_intervals(advice)])
     yield _by_fraction(advice)
     yield _by_storage(advice)
+    if not advice.period.known:
+        yield _by_period(advice)
     yield _settings(advice)
     yield _groups(advice)
     yield _busiest_week(advice)
@@ -122,15 +125,15 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
 def _intervals(advice: Advice) -> str:
     """Return the paragraph that explains the intervals."""
     if advice.cost.low is None:
-        return "No intervals: the log has too few days, and one draw has no spread."
+        return "No intervals: the log has too few days, and one replay has no spread."
     drawn = []
     if advice.blocks:
         drawn.append(f"the {advice.blocks} of the log")
     if advice.draws > 1:
         moved = f"starts move by up to {quantity('seconds', SHIFT_SECONDS)}"
         drawn.append(
-            f"{counted(advice.draws - 1, 'draw')}, in which {moved} and invented I/O "
-            "is drawn anew"
+            f"{counted(advice.draws - 1, 'further replay')}, in which {moved} and "
+            "invented I/O is drawn anew"
         )
     return (
         f"In brackets are {100 * LEVEL:g} % intervals: {advice.resamples} resamples of "
@@ -162,9 +165,10 @@ def _row(value: str, point: AxisPoint) -> list[str]:
 def _by_fraction(advice: Advice) -> Part:
     words = [
         "The cost of congestion, and the savings of the policy "
-        f"{advice.policy} and of the best setting, in per cent of the run time of all "
-        "jobs, for several mean I/O fractions (shares of run time that are I/O, of "
-        "jobs without a Darshan log). Below 0: it costs run time."
+        f"{advice.policy}, which a file system of the future could follow, and of the "
+        "best setting, in per cent of the run time of all jobs, for several mean I/O "
+        "fractions (shares of run time that are I/O, of jobs without a Darshan log). "
+        "Below 0: it costs run time."
     ]
     if not all(point.trusted for point in advice.fraction.points):
         words.append(UNTRUSTED)
@@ -194,6 +198,23 @@ def _by_storage(advice: Advice) -> Part:
         ("storage rate", *_lines(advice).values(), "setting"),
         [_row(rate_text(point.value), point) for point in points],
         picture="storage",
+    )
+
+
+def _by_period(advice: Advice) -> Part:
+    points = advice.period.points
+    words = [
+        f"The same {place(advice)}, by the I/O period: the run time of a job for each "
+        "of its I/O steps. State yours with --io-period."
+    ]
+    if not all(point.trusted for point in points):
+        words.append(UNTRUSTED)
+    return Part(
+        "By I/O period",
+        words,
+        ("I/O period", *_lines(advice).values(), "setting"),
+        [_row(period_text(point.value), point) for point in points],
+        picture="period",
     )
 
 
@@ -233,15 +254,16 @@ def _groups(advice: Advice) -> Part:
         for row in advice.savings
     ]
     words = [
-        f"Saved {place(advice)}, compared with {advice.baseline}, where all share the "
-        "storage. Below 0: it costs run time.",
+        f"Saved {place(advice)}, compared with {TODAY} ({advice.baseline}), where all "
+        "share the storage. Below 0: it costs run time.",
         f"- {LARGE}: the {TENTH} with most nodes ({groups[LARGE]}, "
         f"{advice.large_job_nodes} nodes or more)",
         f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",
         f"- {IDEAL}: not a policy, but the case in which no job delays another",
         "- I/O delay: what congestion adds to run times",
-        f"- node-hours above the machine: {advice.node_hours_above_machine:.1f} with "
-        f"{advice.baseline}, {advice.node_hours_above_machine_with_setting:.1f} with "
+        "- node-hours above the machine, because jobs run longer than in the log: "
+        f"{advice.node_hours_above_machine:.1f} with "
+        f"{TODAY}, {advice.node_hours_above_machine_with_setting:.1f} with "
         f"{advice.setting}",
     ]
     headers = ("option", "jobs", "run time saved", "I/O delay saved")
@@ -249,9 +271,10 @@ def _groups(advice: Advice) -> Part:
 
 
 def _busiest_week(advice: Advice) -> Part:
-    full = ", ".join(
-        f"{100 * row.full:.0f} % of the time with {row.option}"
-        for row in advice.traffic
+    today, best = advice.traffic
+    full = (
+        f"{100 * today.full:.0f} % of the time with {TODAY}, and "
+        f"{100 * best.full:.0f} % with {best.option}"
     )
     return Part(
         "The storage in its busiest week",
@@ -291,7 +314,7 @@ def as_html(advice: Advice, found: Sequence[Part]) -> str:
     """Return the page for a browser, made of the parts *found*. It loads nothing from
     elsewhere; pictures are inline.
     """
-    name = f"I/O advice for {advice.name}"
+    name = f"Which setting of Slurm or Lustre shortens the jobs of {advice.name}?"
     body = [f"<h1>{html.escape(name)}</h1>"]
     for part in found:
         body.append(f"<h2>{html.escape(part.heading)}</h2>")
@@ -301,7 +324,7 @@ def as_html(advice: Advice, found: Sequence[Part]) -> str:
                 body.append("<ul><li>" + "</li><li>".join(lines) + "</li></ul>")
             else:
                 body.append("<p>" + "</p><p>".join(lines) + "</p>")
-        body.append('<div class="beside">')
+        body.append('<div class="full">')
         if part.rows:
             body.append(table(part.headers, part.rows))
         if part.picture:
@@ -340,6 +363,14 @@ def _by_storage_picture(advice: Advice) -> Picture:
     return Picture(axes, CURVE_WORDS)
 
 
+def _by_period_picture(advice: Advice) -> Picture:
+    axis = advice.period
+    values = [point.value / 60 for point in axis.points]
+    bands = _bands(advice, axis)
+    axes = plot_curve(values, bands, "I/O period", "min", axis.shown / 60, WORTH)
+    return Picture(axes, CURVE_WORDS)
+
+
 def _bands(advice: Advice, axis: Axis) -> dict[str, list[tuple[float, float, float]]]:
     """Return, for each curve of a picture, its points as (share, low, high)."""
     bands = {}
@@ -359,9 +390,15 @@ def _band(found: Figure) -> tuple[float, float, float]:
 
 
 def _traffic(advice: Advice) -> Picture:
-    options = {row.option: row.classes for row in advice.traffic}
+    today, best = advice.traffic
+    options = {TODAY: today.classes, best.option: best.classes}
     axes = plot_traffic(options, advice.storage.shown, BIN_SECONDS)
-    return Picture(axes, "Bytes that pass the storage, before and after.")
+    return Picture(
+        axes,
+        "Bytes that pass the storage, before and after, as means of each hour. Black: "
+        "at the limit all the hour. Where the storage is at its limit for a part of "
+        "an hour, the mean stays below the line.",
+    )
 
 
 ANSWER_PARTS = 2
@@ -371,5 +408,6 @@ omits them.
 PICTURES = {
     "fraction": _by_fraction_picture,
     "storage": _by_storage_picture,
+    "period": _by_period_picture,
     "traffic": _traffic,
 }

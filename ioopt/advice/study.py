@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ioopt.advice.answer import (
+    KNOWN,
     TRUSTED_SCALE,
     Advice,
     Axis,
@@ -53,12 +54,17 @@ from ioopt.errors import InstanceError
 
 if TYPE_CHECKING:
     from ioopt.arrays import Floats
+    from ioopt.problems.batch_io import BatchIoProblem
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
 """The I/O fractions to try when the I/O fraction is not known."""
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The storage rates to try are the storage rate of the machine times these factors. If
 the I/O fraction is known, the fractions to try are found in the same way.
+"""
+PERIODS = (1800.0, 3600.0, 7200.0, 14400.0)
+"""The I/O periods in seconds to try when the I/O period is not given. Shorter ones give
+the answers of half an hour, and take longer to replay.
 """
 RUN, DELAY = "run time", "I/O delay"
 Progress = Callable[[int, int], None]
@@ -88,7 +94,8 @@ def advise(
     workload = workload_of(question)
     if not any(volume for _, volume, _ in workload.trace.pieces):
         raise InstanceError(
-            f"{question.trace.name}: no job has I/O, so no I/O policy matters"
+            f"{question.trace.name}: no job has I/O, so change nothing; if that is "
+            "wrong, correct --io-fraction"
         )
     study = _Study(question, workload, looked_at, progress)
     if threads == 1:
@@ -105,15 +112,21 @@ def advise(
     return study.advice()
 
 
+def judged(question: Question, advice: Advice) -> BatchIoProblem:
+    """Return the jobs for which the details of *advice*, the answer to *question*, were
+    computed, as an instance.
+    """
+    point = Point(advice.fraction.shown, advice.storage.shown, advice.period.shown)
+    return workload_of(question).instance(point, advice.scale)
+
+
 class _Study:
     """The finished replays, keyed by point, draw and option, and the conclusions from
     them.
     """
 
     shown: Point
-    """The point (I/O fraction and storage rate) for which the verdict and all details
-    are computed.
-    """
+    """The point for which the verdict and all details are computed."""
     policy: Option
     """The best I/O policy."""
     settings: list[Option]
@@ -139,7 +152,7 @@ class _Study:
         self.scales: dict[Point, float] = {}
         self.totals: dict[tuple[Point, int, Option], Totals] = {}
         self.by_fraction = [
-            Point(fraction, workload.storage)
+            Point(fraction, workload.storage, workload.io.period_seconds)
             for fraction in _fractions(workload.fraction)
         ]
 
@@ -148,37 +161,45 @@ class _Study:
 
         Every option is replayed on the start times in the log, at each I/O fraction.
         The best policy, and each setting at its best level, are replayed in every draw
-        at each I/O fraction and storage rate. The other policies are replayed in every
-        draw only at the point for which details are shown.
+        at each point of the axes. The other policies are replayed in every draw only at
+        the point for which details are shown.
         """
         levels = [option for options in self.levels for option in options]
         every = (SHARING, FREE, *self.policies, *levels)
-        storages = _storages(self.workload)
-        others = range(1, self.question.draws)
-        further = len(storages) - 1
-        few = 3 + len(self.levels)
-        total = len(self.by_fraction) * len(every) + few * further
-        total += few * len(others) * (len(self.by_fraction) + further)
-        total += len(others) * (len(self.policies) - 1)
-        self._run(each, [Cell(point, 0, every) for point in self.by_fraction], total)
+        self._run(each, [Cell(point, 0, every) for point in self.by_fraction])
         self._choose()
-        self.by_storage = [Point(self.shown.fraction, storage) for storage in storages]
+        self.by_storage = [
+            self.shown._replace(storage=rate) for rate in _storages(self.workload)
+        ]
+        self.by_period = [self.shown]
+        if not self.workload.period_given:
+            periods = sorted({self.shown.period, *PERIODS})
+            self.by_period = [self.shown._replace(period=one) for one in periods]
         axes = (SHARING, FREE, self.policy, *self.settings)
-        beside = [point for point in self.by_storage if point != self.shown]
-        self._run(each, [Cell(point, 0, axes) for point in beside], total)
+        beside = [
+            point
+            for point in (*self.by_storage, *self.by_period)
+            if point != self.shown
+        ]
+        others = range(1, self.question.draws)
         details = (SHARING, FREE, *self.policies, *self.settings)
+        more = len(others) * (
+            (len(self.by_fraction) - 1 + len(beside)) * len(axes) + len(details)
+        )
+        self._run(each, [Cell(point, 0, axes) for point in beside], more)
         cells = []
         for draw in others:
             for point in (*self.by_fraction, *beside):
                 options = details if point == self.shown else axes
                 cells.append(Cell(point, draw, options, self.scales[point]))
-        self._run(each, cells, total)
+        self._run(each, cells)
 
-    def _run(self, each: Each, cells: Sequence[Cell], total: int) -> None:
-        """Replay *cells* and store their totals. *total* is the number of all replays
-        of the study, which is reported as progress.
+    def _run(self, each: Each, cells: Sequence[Cell], later: int = 0) -> None:
+        """Replay *cells* and store their totals. *later* is the number of replays that
+        are known to follow; progress counts them.
         """
         work = Replayer(self.workload, self.blocks).run
+        total = len(self.totals) + sum(len(cell.options) for cell in cells) + later
         if each is map:  # other processes report whole cells only
             count = itertools.count(len(self.totals) + 1)
             work = partial(work, done=lambda: self.progress(next(count), total))
@@ -275,6 +296,7 @@ class _Study:
         setting = self.setting_at(shown)
         fraction = self._fraction_axis()
         storage = self._storage_axis()
+        period = self._period_axis()
         run_seconds = np.array(workload.run_seconds)
         span = float((workload.starts + run_seconds).max())
         likely = workload.at(shown, scale=self.scales[shown])
@@ -293,11 +315,12 @@ class _Study:
         return Advice(
             name=workload.name,
             baseline=BASELINE,
-            verdict=self._verdict(fraction, storage),
+            verdict=self._verdict((fraction, storage, period)),
             setting=setting.name,
             policy=self.policy.name,
             fraction=fraction,
             storage=storage,
+            period=period,
             cost=self.figure(FREE, shown),
             policy_saves=self.figure(self.policy, shown),
             switches=switches,
@@ -310,7 +333,6 @@ class _Study:
             nodes=trace.machine.nodes,
             node_rate=workload.node_rate,
             node_rate_given=workload.node_rate_given,
-            io_period_seconds=workload.io.period_seconds,
             node_utilisation=float(nodes @ run_seconds) / (trace.machine.nodes * span),
             node_hours_above_machine=self._above_machine(SHARING),
             node_hours_above_machine_with_setting=self._above_machine(setting),
@@ -332,67 +354,95 @@ class _Study:
             for text in self.workload.warnings
         ]
 
-    def _verdict(self, fraction: Axis, storage: Axis) -> Kind:
+    def _verdict(self, axes: Sequence[Axis]) -> Kind:
         """Return the conclusion about the best setting.
 
         A figure that is not known must not decide: the conclusion must be the same at
         all values of this figure that were tried. If it is not the same, and a setting
         pays from some value on, the conclusion is that it depends on the figure. If the
         rate of a node is a guess, of which no other values are tried, nothing is
-        concluded.
+        concluded. Nor is it concluded that nothing pays if the rate of the storage is a
+        guess: many machines have less than the values tried.
         """
-        points = {self.shown}
-        begins = []
-        if self.workload.fraction is None:
-            points |= set(self.by_fraction)
-            begins.append(fraction.pays_from.value)
-        if not self.workload.storage_given:
-            points |= set(self.by_storage)
-            begins.append(storage.pays_from.value)
+        if any(axis.decides for axis in axes):
+            pays = any(axis.decides and axis.pays_from.value for axis in axes)
+            return Kind.DEPENDS if pays else Kind.UNCERTAIN
+        kind = self._kind(self.setting_at(self.shown), self.shown)
+        guessed = not self.workload.node_rate_given
+        if kind == Kind.NOTHING:
+            guessed = guessed or self.workload.storage_source not in KNOWN
+        return Kind.UNCERTAIN if guessed else kind
+
+    def _fraction_axis(self) -> Axis:
+        return self._axis(
+            self.by_fraction,
+            [point.fraction for point in self.by_fraction],
+            self.workload.fraction_source,
+            value=self.workload.fraction,
+            shown=self.shown.fraction,
+        )
+
+    def _storage_axis(self) -> Axis:
+        return self._axis(
+            self.by_storage,
+            [point.storage for point in self.by_storage],
+            self.workload.storage_source,
+            value=self.workload.storage,
+            shown=self.shown.storage,
+            falling=True,
+        )
+
+    def _period_axis(self) -> Axis:
+        return self._axis(
+            self.by_period,
+            [point.period for point in self.by_period],
+            "given" if self.workload.period_given else "a guess",
+            value=self.shown.period if self.workload.period_given else None,
+            shown=self.shown.period,
+            falling=True,
+        )
+
+    def _axis(
+        self,
+        points: Sequence[Point],
+        values: Sequence[float],
+        source: str,
+        *,
+        value: float | None,
+        shown: float,
+        falling: bool = False,
+    ) -> Axis:
+        """Return the findings along *points*, whose figure has the ascending *values*.
+
+        If *falling*, a change pays below some value, not above.
+        """
+        if falling:
+            loads = [shown / each for each in values[::-1]]
+            pays, policy_pays = self._paying(loads, points[::-1])
+            limits = [
+                _falling_figure(shown, sample)
+                for sample in (pays.begin, pays.end, policy_pays.begin)
+            ]
+        else:
+            pays, policy_pays = self._paying(values, points)
+            limits = [
+                figure_of(sample)
+                for sample in (pays.begin, pays.end, policy_pays.begin)
+            ]
         kinds = {
             self._kind(self.setting_at(point), point)
             for point in points
             if self._trusted(point)
         }
-        if len(kinds) == 1:
-            if self.workload.node_rate_given:
-                return kinds.pop()
-            return Kind.UNCERTAIN
-        if any(begin is not None for begin in begins):
-            return Kind.DEPENDS
-        return Kind.UNCERTAIN
-
-    def _fraction_axis(self) -> Axis:
-        points = self.by_fraction
-        values = [point.fraction for point in points]
-        pays, policy_pays = self._paying(values, points)
         return Axis(
-            value=self.workload.fraction,
-            shown=self.shown.fraction,
-            source=self.workload.fraction_source,
-            pays_from=figure_of(pays.begin),
-            pays_to=figure_of(pays.end),
-            policy_pays_from=figure_of(policy_pays.begin),
-            points=self._axis_points(values, points),
-        )
-
-    def _storage_axis(self) -> Axis:
-        """Return the axis of storage rates. A change pays below some rate, not
-        above.
-        """
-        shown = self.shown.storage
-        falling = self.by_storage[::-1]
-        loads = [shown / point.storage for point in falling]
-        pays, policy_pays = self._paying(loads, falling)
-        values = [point.storage for point in self.by_storage]
-        return Axis(
-            value=self.workload.storage,
+            value=value,
             shown=shown,
-            source="given" if self.workload.storage_given else "a guess",
-            pays_from=_rate_figure(shown, pays.begin),
-            pays_to=_rate_figure(shown, pays.end),
-            policy_pays_from=_rate_figure(shown, policy_pays.begin),
-            points=self._axis_points(values, self.by_storage),
+            source=source,
+            decides=source not in KNOWN and len(kinds) > 1,
+            pays_from=limits[0],
+            pays_to=limits[1],
+            policy_pays_from=limits[2],
+            points=self._axis_points(values, points),
         )
 
     def _paying(
@@ -480,11 +530,11 @@ def _storages(workload: Workload) -> list[float]:
     return sorted(rates)
 
 
-def _rate_figure(shown: float, loads: Floats) -> Figure:
-    """Return, with its interval, the storage rate at which the load is *loads* times
-    the load at rate *shown*.
+def _falling_figure(shown: float, loads: Floats) -> Figure:
+    """Return, with its interval, the value at which the load is *loads* times the load
+    at the value *shown*, where the load is inverse to the value.
 
-    An infinite load gives None, because no storage rate causes it.
+    An infinite load gives None, because no value causes it.
     """
     rates = figure_of(shown / loads)
     return Figure(rates.value or None, rates.low or None, rates.high or None)

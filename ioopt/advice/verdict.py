@@ -4,16 +4,21 @@ on which it depends.
 
 from __future__ import annotations
 
+import math
+import re
 import textwrap
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from ioopt.advice.answer import TRUSTED_SCALE, Advice, Axis, Kind
-from ioopt.advice.spread import LEVEL, WORTH, Figure
+from ioopt.advice.spread import DAY, LEVEL, WORTH, Figure
 from ioopt.advice.workload import LARGE
-from ioopt.units import quantity
+from ioopt.units import counted, quantity
 
 LEVEL_WORDS = f"{100 * LEVEL:g} %: "
 WORTH_WORDS = f"{100 * WORTH:g} %"
+_UNIT = re.compile(r"(?<=\d) (?=%|min|[kMGTP]?B/s)")
+"""The space between a number and its unit, at which no line ends."""
 PASTE = "  "
 """The characters in front of each line to paste."""
 
@@ -45,13 +50,18 @@ def _hundredths(share: float | None) -> str:
 
 
 def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
-    """Return the saving of run time in words; a negative saving is called a cost.
+    """Return the saving of run time in words; a negative saving is called a cost, and
+    one that is rounded to 0 nothing.
 
     >>> effect(Figure(0.042, 0.031, 0.05))
     'saves 4.2 % of run time (95 %: 3.1 to 5.0)'
     >>> effect(Figure(-0.232, -0.25, -0.2))
     'costs 23.2 % more run time (95 %: 20.0 to 25.0)'
+    >>> effect(Figure(-0.0002, -0.008, 0.007))
+    'saves nothing (95 %: -0.8 to 0.7)'
     """
+    if _hundredths(saved.value) == "0.0":
+        return percent(saved, "", level).replace("0.0 %", "saves nothing", 1)
     if saved.value is None or saved.value >= 0:
         return f"saves {percent(saved, 'run time', level)}"
     ends: tuple[float | None, float | None] = (None, None)
@@ -72,126 +82,150 @@ def rate_text(value: float) -> str:
     return quantity("bytes_per_second", float(f"{value:.3g}"))
 
 
-def _pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
-    """Return the words that say where on *axis* a change pays: from some value upwards
-    or, if *falling*, from some value downwards.
+def period_text(value: float) -> str:
+    """Return an I/O period in minutes, with three significant digits."""
+    return f"{value / 60:.3g} min"
 
-    *text* writes a value of the axis.
+
+@dataclass(frozen=True)
+class _Line:
+    """How to write about an axis: its name, the function that writes a value of it, the
+    option that states it, and whether a change pays below (*falling*) some value.
     """
-    if axis.pays_from.value is None:
-        return f"no setting pays {_looked_at(axis, text)}"
-    begins = _with_interval(axis, axis.pays_from, text, falling)
-    if axis.pays_to.value is None:
-        least, largest = map(text, axis.ends)
-        last = f"down to {least}" if falling else f"to {largest}"
-        return f"a change pays from {begins} {last} at least"
-    ends = _with_interval(axis, axis.pays_to, text, falling)
-    return f"a change pays from {begins} {'down to' if falling else 'to'} {ends}"
+
+    name: str
+    axis: Axis
+    text: Callable[[float], str]
+    option: str
+    falling: bool = False
+
+    def where(self) -> str:
+        """Return the words that say where on the axis a change pays, and what was
+        tried.
+        """
+        low, high = self.axis.pays_from, self.axis.pays_to
+        if low.value is None:
+            return f"no setting pays{self._tried(' at ')}"
+        if self.falling:
+            low, high = high, low
+        least, largest = self.axis.ends
+        begins = low.value is not None and low.value > least
+        ends = high.value is not None and high.value < largest
+        if begins and ends:
+            place = f"from {self._limit(low)} to {self._limit(high)}"
+        elif begins:
+            place = f"above {self._limit(low)}"
+        elif ends:
+            place = f"below {self._limit(high)}"
+        else:
+            unsure = ", not surely at each" if self.axis.decides else ""
+            return f"pays{self._tried(' at all of ')}{unsure}"
+        return f"pays {place},{self._tried(' tried ')}"
+
+    def _tried(self, words: str) -> str:
+        """Return *words* and the range of values at which a conclusion can be drawn;
+        empty text if it is a single value.
+        """
+        least, largest = self.axis.ends
+        if self.text(least) == self.text(largest):
+            return ""
+        return words + _span(self.text(least), self.text(largest))
+
+    def _limit(self, found: Figure) -> str:
+        """Return a value of the axis, with its interval in brackets; an end of the
+        interval beyond the values tried is not written.
+        """
+        assert found.value is not None
+        text = self.text(found.value)
+        if found.low is None and found.high is None:
+            return text
+        least, largest = self.axis.ends
+        beyond = least if self.falling else largest
+        low = beyond if found.low is None else found.low
+        high = largest if found.high is None else found.high
+        if low <= least and high >= largest:
+            return f"{text} (or any other)"
+        if high >= largest:
+            interval = f"{self.text(low)} or more"
+        elif low <= least:
+            interval = f"{self.text(high)} or less"
+        else:
+            interval = _span(self.text(low), self.text(high))
+        unit = text[text.index(" ") :]
+        return f"{text} ({interval.replace(unit, '')})"
 
 
-def _with_interval(
-    axis: Axis, found: Figure, text: Callable[[float], str], falling: bool
-) -> str:
-    """Return a value of *axis* as text, with its interval in brackets.
+def _span(low: str, high: str) -> str:
+    """Return "*low* to *high*", with a common unit said once.
 
-    An end of the interval that is None lies beyond the values that were tried.
+    >>> _span("6.9 %", "9.3 %"), _span("640 MB/s", "1 GB/s")
+    ('6.9 to 9.3 %', '640 MB/s to 1 GB/s')
     """
-    assert found.value is not None
-    if found.low is None and found.high is None:
-        return text(found.value)
-    least, largest = axis.ends
-    beyond = f"above {text(largest)}"
-    if falling:
-        beyond = f"below {text(least)}"
-    low = beyond if found.low is None else text(found.low)
-    high = beyond if found.high is None else text(found.high)
-    return f"{text(found.value)} ({LEVEL_WORDS}{low} to {high})"
+    number, _, unit = low.partition(" ")
+    if high.partition(" ")[2] == unit:
+        return f"{number} to {high}"
+    return f"{low} to {high}"
 
 
-def _looked_at(axis: Axis, text: Callable[[float], str]) -> str:
-    """Return the words that name the range of values at which a conclusion can be
-    drawn.
+def _lines(advice: Advice) -> list[_Line]:
+    """Return the axes of *advice* in the order in which they are written."""
+    return [
+        _Line("I/O fraction", advice.fraction, fraction_text, "--io-fraction F"),
+        _Line(
+            "storage rate",
+            advice.storage,
+            rate_text,
+            "--machine storage_rate=RATE",
+            falling=True,
+        ),
+        _Line(
+            "I/O period", advice.period, period_text, "--io-period TIME", falling=True
+        ),
+    ]
+
+
+def axis_lines(advice: Advice) -> list[str]:
+    """Return a line for each axis: its value, the source of the value, and where a
+    change pays.
     """
-    least, largest = map(text, axis.ends)
-    return f"at {least}" if least == largest else f"from {least} to {largest}"
-
-
-def fraction_line(advice: Advice) -> str:
-    """Return the line about the I/O fraction: its value, the source of the value, and
-    from which value on a change pays, unless the verdict says this already.
-    """
-    axis = advice.fraction
-    unknown = axis.value is None
-    text = "I/O fraction: "
-    if axis.value is None:
-        text += "not given"
-    else:
-        text += f"{fraction_text(axis.value)} ({axis.source})"
-    if not _told(advice, axis, unknown):
-        text += f"; {_pays(axis, fraction_text, falling=False)}"
-    return f"{text}. Measure yours: --io-fraction F." if unknown else f"{text}."
-
-
-def storage_line(advice: Advice) -> str:
-    """Return the line about the storage rate: its value, the source of the value, and
-    below which value a change pays, unless the verdict says this already.
-    """
-    axis = advice.storage
-    unknown = axis.source != "given"
-    text = f"Storage rate: {rate_text(axis.shown)} ({axis.source})"
-    if not _told(advice, axis, unknown):
-        text += f"; {_pays(axis, rate_text, falling=True)}"
-    return (
-        f"{text}. State yours: --machine storage_rate=RATE." if unknown else f"{text}."
-    )
+    lines = []
+    for line in _lines(advice):
+        axis = line.axis
+        value = f"{line.text(axis.shown)} ({axis.source})"
+        if axis.value is None and axis is advice.fraction:
+            value = "not given"
+        where = "" if len(axis.points) == 1 else f": {line.where()}"
+        name = line.name[0].upper() + line.name[1:].removesuffix(" rate")
+        lines.append(f"{name} {value}{where}.")
+    return lines
 
 
 def machine_line(advice: Advice) -> str:
-    """Return the line about the rate of a node and the length of I/O periods."""
-    rate = rate_text(advice.node_rate)
+    """Return the line about the nodes and the rate of a node."""
     source = "given"
     if not advice.node_rate_given:
         source = "a guess; state yours: --machine node_rate=RATE"
-    period = quantity("seconds", advice.io_period_seconds)
-    return (
-        f"{advice.nodes} nodes of {rate} ({source}); one I/O step every {period} of a "
-        "job (assumed; --io-period)."
-    )
+    return f"Machine: {advice.nodes} nodes of {rate_text(advice.node_rate)} ({source})."
 
 
 def losers(advice: Advice) -> list[str]:
-    """Return a line for each group of jobs that runs clearly longer with the best
-    setting, if one is advised.
+    """Return a line about the groups of jobs that run clearly longer with the best
+    setting, if one is advised; no line if there are none.
     """
-    if advice.verdict not in (Kind.SAVES, Kind.DEPENDS):
+    saved = advice.switch.saves.value or 0.0
+    if advice.verdict not in (Kind.SAVES, Kind.DEPENDS) or saved < WORTH:
         return []
-    lines = []
+    groups = []
     for row in advice.savings:
         lost = -(row.run_time.value or 0.0)
         if row.option == advice.setting and lost >= WORTH:
             group = row.group
             if group == LARGE:
-                group += f" ({advice.large_job_nodes} nodes or more)"
-            lines.append(f"It makes {group} run {100 * lost:.1f} % longer.")
-    return lines
-
-
-def _deciding(advice: Advice) -> Axis:
-    """Return the figure of which a verdict that depends on one says where a change
-    pays.
-    """
-    if advice.fraction.value is None and advice.fraction.pays_from.value is not None:
-        return advice.fraction
-    return advice.storage
-
-
-def _told(advice: Advice, axis: Axis, unknown: bool) -> bool:
-    """Return whether the verdict itself says where on *axis* a change pays; *unknown*
-    says that the figure is not known.
-    """
-    if advice.verdict == Kind.DEPENDS:
-        return axis is _deciding(advice)
-    return advice.verdict == Kind.NOTHING and unknown
+                group += f" ({counted(advice.large_job_nodes, 'node')} or more)"
+            groups.append(f"{group} {100 * lost:.1f} %")
+    if not groups:
+        return []
+    return [f"Longer with {advice.setting}: {', '.join(groups)}."]
 
 
 def policy_line(advice: Advice) -> str:
@@ -199,21 +233,23 @@ def policy_line(advice: Advice) -> str:
     rates the policy would pay.
     """
     begins = [
-        _policy_pays(advice.fraction, fraction_text, falling=False),
-        _policy_pays(advice.storage, rate_text, falling=True),
+        _policy_pays(advice.fraction, fraction_text, "above"),
+        _policy_pays(advice.storage, rate_text, "below"),
     ]
     return (
-        f"The policy {advice.policy}, which nobody can switch on today, would pay: "
-        f"I/O fraction, {begins[0]}; storage rate, {begins[1]}."
+        f"With the policy {advice.policy}, which no file system of today can follow, a "
+        f"change would pay {begins[0]} I/O, and {begins[1]} of storage."
     )
 
 
-def _policy_pays(axis: Axis, text: Callable[[float], str], falling: bool) -> str:
-    begin = axis.policy_pays_from
-    if begin.value is None:
-        return f"nowhere {_looked_at(axis, text)}"
-    direction = "down" if falling else "on"
-    return f"from {_with_interval(axis, begin, text, falling)} {direction}"
+def _policy_pays(axis: Axis, text: Callable[[float], str], side: str) -> str:
+    begin = axis.policy_pays_from.value
+    least, largest = axis.ends
+    if begin is None:
+        return f"nowhere from {_span(text(least), text(largest))}"
+    if not least < begin < largest:
+        return f"at all of {_span(text(least), text(largest))}"
+    return f"{side} {text(begin)}"
 
 
 def place(advice: Advice) -> str:
@@ -225,7 +261,7 @@ def place(advice: Advice) -> str:
 
 
 def sentence(advice: Advice) -> str:
-    """Return the verdict as one or two sentences."""
+    """Return the verdict, and what to do next if nothing is decided."""
     best = advice.switch
     told = f"{effect(best.saves)} {place(advice)}"
     if advice.verdict == Kind.SAVES:
@@ -234,50 +270,84 @@ def sentence(advice: Advice) -> str:
         return (
             f"Change nothing: {_nowhere(advice)}the best setting, {best.name}, {told}."
         )
-    if advice.verdict == Kind.UNCERTAIN:
-        why = f"less and more than {WORTH_WORDS} are both possible"
-        if _unknown(advice):
-            why += f", there or at other values of {' and '.join(_unknown(advice))}"
-        if not advice.node_rate_given:
-            rate = rate_text(advice.node_rate)
-            why = f"the rate of a node, {rate}, is a guess, which decides too"
-        if advice.scale < TRUSTED_SCALE:
-            why = (
-                f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, "
-                "so the answer depends on what the jobs really write: give Darshan "
-                "logs (--darshan)"
-            )
-        return f"Inconclusive: the best setting, {best.name}, {told}; {why}."
-    if _deciding(advice) is advice.fraction:
-        pays = _pays(advice.fraction, fraction_text, falling=False)
-    else:
-        pays = _pays(advice.storage, rate_text, falling=True)
-    unknown = " and ".join(_unknown(advice))
-    return f"It depends on {unknown}: {pays}. The best setting, {best.name}, {told}."
+    told = f"the best setting, {best.name}, {told}"
+    if advice.verdict == Kind.DEPENDS:
+        names = " and ".join(line.name for line in _deciding(advice))
+        return f"Not decided: it depends on the {names}; {told}. {_next(advice)}"
+    return f"Inconclusive: {told}. {_next(advice)}"
 
 
-def _unknown(advice: Advice) -> list[str]:
-    """Return words for those of the two deciding figures that are not known."""
-    unknown = []
-    if advice.fraction.value is None:
-        unknown.append("the I/O fraction, which is not given")
-    if advice.storage.source != "given":
-        unknown.append("the storage's rate, which is a guess")
-    return unknown
+def _unknown(advice: Advice) -> list[_Line]:
+    """Return the axes whose figure is a guess."""
+    return [line for line in _lines(advice) if not line.axis.known]
+
+
+def _deciding(advice: Advice) -> list[_Line]:
+    """Return the axes on which a change pays at some of the values tried only."""
+    return [
+        line
+        for line in _unknown(advice)
+        if line.axis.decides and line.axis.pays_from.value is not None
+    ]
+
+
+def _next(advice: Advice) -> str:
+    """Return the sentence that says what to do next if nothing is decided."""
+    lines = _unknown(advice)
+    if advice.verdict == Kind.DEPENDS:
+        lines = _deciding(advice)
+    options = [line.option for line in lines]
+    if not advice.node_rate_given:
+        options.insert(0, "--machine node_rate=RATE")
+    elif advice.scale < TRUSTED_SCALE and advice.verdict == Kind.UNCERTAIN:
+        return (
+            f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, so "
+            "what the jobs really write decides. Next: give Darshan logs (--darshan)."
+        )
+    if options:
+        stated = " ".join(options).replace("RATE --machine ", "RATE,")
+        return f"Next: measure as docs/tune.md says, and state {stated}"
+    return f"A change is worth it from {WORTH_WORDS} on. {_more_days(advice)}"
+
+
+MOST_LONGER = 12.0
+"""A log longer by more than this factor is not asked for."""
+
+
+def _more_days(advice: Advice) -> str:
+    """Return the sentence that says how many days of log would decide.
+
+    The width of an interval falls with the square root of the length of the log.
+    """
+    value, low, high = advice.switch.saves
+    if value is None or low is None or high is None:
+        return "Next: give a log of more days, or more --draws."
+    margin = abs(value - WORTH)
+    width = value - low if value > WORTH else high - value
+    days = advice.span_seconds / DAY
+    if width >= math.sqrt(MOST_LONGER) * margin:
+        return (
+            "Next: leave all as it is; what it saves is too near to that for a longer "
+            "log to decide."
+        )
+    wanted = max(1.1 * days, days * (width / margin) ** 2)
+    return (
+        f"Next: give a log of about {10 * math.ceil(wanted / 10)} days (this one: "
+        f"{days:.0f})."
+    )
 
 
 def _nowhere(advice: Advice) -> str:
     """Return the words that say in which ranges of the unknown figures no setting pays;
-    empty if both figures are known.
+    empty if all are known.
     """
     ranges = []
-    if advice.fraction.value is None:
-        ranges.append(f"{_looked_at(advice.fraction, fraction_text)} I/O")
-    if advice.storage.source != "given":
-        ranges.append(f"{_looked_at(advice.storage, rate_text)} of storage")
+    for line in _unknown(advice):
+        least, largest = line.axis.ends
+        ranges.append(f"{line.name} {_span(line.text(least), line.text(largest))}")
     if not ranges:
         return ""
-    return f"no setting pays {' or '.join(ranges)}; "
+    return f"no setting pays at any value tried ({', '.join(ranges)}); "
 
 
 def answer(advice: Advice) -> list[str]:
@@ -288,8 +358,7 @@ def answer(advice: Advice) -> list[str]:
     return [
         sentence(advice),
         *(PASTE + line for line in pasted),
-        fraction_line(advice),
-        storage_line(advice),
+        *axis_lines(advice),
         machine_line(advice),
         *losers(advice),
     ]
@@ -304,7 +373,9 @@ def wrapped_answer(advice: Advice, width: int) -> list[str]:
         if line.startswith(PASTE):
             lines.append(line)
         else:
-            lines += textwrap.wrap(line, width, break_on_hyphens=False)
+            whole = _UNIT.sub("\N{NO-BREAK SPACE}", line)
+            for part in textwrap.wrap(whole, width, break_on_hyphens=False):
+                lines.append(part.replace("\N{NO-BREAK SPACE}", " "))
     return lines
 
 
@@ -325,6 +396,7 @@ def load_line(advice: Advice) -> str:
     return (
         f"{advice.jobs} jobs in {quantity('span_seconds', advice.span_seconds)} on "
         f"{advice.nodes} nodes use {100 * advice.node_utilisation:.0f} % of the nodes; "
-        f"each starts when the log says, so waits are not predicted, and {above:.0f} "
-        f"of {hours:.0f} node-hours are above the machine."
+        "each starts when the log says, so waits are not predicted. Where jobs run "
+        f"longer than in the log, more nodes are used than there are: {above:.0f} of "
+        f"{hours:.0f} node-hours."
     )

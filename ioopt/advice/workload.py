@@ -22,9 +22,9 @@ from ioopt.decisions.batch_io import Limits
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
-from ioopt.formats.swf.io import batch_io_from_swf, matched
+from ioopt.formats.swf.io import batch_io_from_swf, matched, unclear_nodes
 from ioopt.formats.swf.log import SwfJob, SwfTrace
-from ioopt.problems.batch_io import BatchIoProblem
+from ioopt.problems.batch_io import BatchIoProblem, Phase
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.units import counted, quantity
 
@@ -66,7 +66,8 @@ class Question:
     """The question to answer: the log, the assumptions about it, and how much to
     compute.
 
-    ``io.fraction`` is used only if ``fraction_given`` is true. ``draws`` is the number
+    ``io.fraction`` is used only if ``fraction_given`` is true; other I/O periods than
+    that of ``io`` are tried unless ``period_given`` is true. ``draws`` is the number
     of draws to replay, and ``resamples`` the number of bootstrap resamples for the
     intervals.
     """
@@ -79,18 +80,20 @@ class Question:
     requested_size: bool = False
     max_jobs: int | None = None
     fraction_given: bool = False
+    period_given: bool = False
     solvers: tuple[str, ...] = ("fill", "adaptive", "cons-max-util+top")
     draws: int = 5
     resamples: int = 1000
 
 
 class Point(NamedTuple):
-    """A pair of assumptions: an I/O fraction (share of run time) and a storage rate
-    (bytes per second).
+    """The assumptions of a replay: an I/O fraction (share of run time), a storage rate
+    (bytes per second), and an I/O period (seconds of run time for each I/O step).
     """
 
     fraction: float
     storage: float
+    period: float
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,11 @@ class Workload:
     ``run_seconds`` are the run times in the log. ``measured`` has the phases of the
     jobs with a Darshan log, keyed by index; the I/O of all other jobs is generated.
     ``fraction`` is the I/O fraction that the user or Darshan logs supply, or None, and
-    ``fraction_source`` says which. ``storage_given`` says whether the user stated the
-    storage rate.
+    ``fraction_source`` says which. ``storage_source`` says where the storage rate comes
+    from. ``node_rate_given`` and ``period_given`` say what else the user stated.
     """
 
-    name: str
+    problem: BatchIoProblem
     trace: Trace
     io: IoRule
     run_seconds: Sequence[float]
@@ -112,9 +115,15 @@ class Workload:
     measured: dict[int, list[Piece]]
     fraction: float | None
     fraction_source: str
-    storage_given: bool
+    storage_source: str
     node_rate_given: bool
+    period_given: bool
     warnings: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Return the name of the log."""
+        return self.problem.name
 
     @property
     def starts(self) -> Floats:
@@ -139,8 +148,7 @@ class Workload:
         return self.node_rate * self.trace.machine.nodes
 
     def at(self, point: Point, draw: int = 0, scale: float = 1.0) -> Trace:
-        """Return the jobs of draw *draw* with the I/O fraction and the storage rate of
-        *point*.
+        """Return the jobs of draw *draw* with the assumptions of *point*.
 
         The bytes of generated I/O are multiplied by *scale*.
         """
@@ -150,26 +158,60 @@ class Workload:
         limits = Limits.of(machine)
         whole = [float(limits.peak(nodes)) for nodes in self.trace.allocated]
         peaks = [
-            peak if own is None else min(peak, own)
-            for peak, own in zip(whole, self.own_rates)
+            peak if rate is None else min(peak, rate)
+            for peak, rate in zip(whole, self.own_rates)
         ]
-        rule = replace(self.io, fraction=point.fraction, seed=self.io.seed + draw)
+        rule = IoRule(point.fraction, point.period, self.io.seed + draw)
         rng = random.Random(rule.seed)
         pieces: list[Piece] = []
+        offset = [0]
         for job, seconds in enumerate(self.run_seconds):
             phase = rule.phases(seconds, peaks[job], rng)[0]
-            if job in self.measured:
-                pieces += self.measured[job]
-                continue
             volume = phase["io_bytes"] * scale
-            pieces.append((phase["compute_seconds"], volume, phase["repeat"]))
+            own = [(phase["compute_seconds"], volume, phase["repeat"])]
+            own = self.measured.get(job, own)
+            pieces += own
+            offset.append(offset[-1] + sum(repeat for _, _, repeat in own))
         return replace(
             self.trace,
             machine=machine,
             limits=limits.with_own_peaks() if peaks != whole else limits,
             submit=self._moved(draw),
             peak=peaks,
+            offset=offset,
             pieces=pieces,
+        )
+
+    def instance(self, point: Point, scale: float) -> BatchIoProblem:
+        """Return the jobs of :meth:`at` as an instance, so that other commands judge
+        the same jobs. Each job is submitted when it starts in the log.
+        """
+        trace = self.at(point, scale=scale)
+        jobs = list(self.problem.jobs)
+        left = iter(trace.pieces)
+        for job, place in enumerate(trace.position):
+            phases = []
+            count = trace.offset[job + 1] - trace.offset[job]
+            while count:
+                computing, volume, repeat = next(left)
+                phases.append(
+                    Phase(
+                        compute_seconds=computing, io_bytes=round(volume), repeat=repeat
+                    )
+                )
+                count -= repeat
+            jobs[place] = jobs[place].model_copy(update={"phases": tuple(phases)})
+        rule = IoRule(point.fraction, point.period, self.io.seed).describe()
+        scaled = f"{rule}; bytes times {scale:.3g}: sharing, jobs run as in the log"
+        meta = dict(self.problem.meta or {})
+        meta["warnings"] = [
+            text.replace(self.io.describe(), scaled) for text in self.problem.warnings
+        ]
+        synthetic = dict(meta.get("synthetic", {}))
+        if "I/O" in synthetic:
+            meta["synthetic"] = synthetic | {"I/O": scaled}
+        return self.problem.model_copy(
+            update={"machine": trace.machine, "jobs": tuple(jobs), "meta": meta}
         )
 
     def _moved(self, draw: int) -> list[float]:
@@ -189,6 +231,9 @@ def workload_of(question: Question) -> Workload:
     UsageError for rates that allow no conclusion.
     """
     log = at_its_starts(question.trace)
+    unclear = unclear_nodes(log, question.machine)
+    if unclear:
+        raise UsageError(f"{log.name}: {unclear}")
     problem = batch_io_from_swf(
         log,
         machine=question.machine,
@@ -215,7 +260,7 @@ def workload_of(question: Question) -> Workload:
             ]
     fraction, source = known_fraction(question, trace, measured)
     return Workload(
-        name=problem.name,
+        problem=problem,
         trace=trace,
         io=question.io,
         run_seconds=[ran[job.id] for job in jobs],
@@ -223,8 +268,9 @@ def workload_of(question: Question) -> Workload:
         measured=measured,
         fraction=fraction,
         fraction_source=source,
-        storage_given=question.machine.storage_bytes_per_second is not None,
+        storage_source=_storage_source(question.machine, problem, owned),
         node_rate_given=question.machine.node_bytes_per_second is not None,
+        period_given=question.period_given,
         warnings=tuple(
             text.removeprefix(f"{question.trace.name}: ") for text in problem.warnings
         ),
@@ -283,10 +329,14 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
     if rule.storage_bytes_per_second is None:
         what += " (a guess)"
     if storage < node:
+        how = "state both, --machine node_rate=RATE,storage_rate=RATE"
+        if rule.node_bytes_per_second and rule.storage_bytes_per_second:
+            how = (
+                "advice needs a storage that one node cannot fill; correct one of both"
+            )
         raise UsageError(
             f"{what} is below the rate of one node, "
-            f"{quantity('bytes_per_second', node)}: state both, "
-            "--machine node_rate=RATE,storage_rate=RATE"
+            f"{quantity('bytes_per_second', node)}: {how}"
         )
     together = node * machine.nodes
     if storage > HIGHEST_STORAGE * together:
@@ -295,6 +345,18 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
             f"{what} is more than {HIGHEST_STORAGE:g} times what all {machine.nodes} "
             f"nodes can send, {sent}: correct --machine storage_rate or node_rate"
         )
+
+
+def _storage_source(
+    rule: MachineRule, problem: BatchIoProblem, logs: Sequence[DarshanLog]
+) -> str:
+    """Return the words that say where the storage rate comes from."""
+    if rule.storage_bytes_per_second is not None:
+        return "given"
+    achieved = [log.rate for log in logs if log.rate is not None]
+    if problem.machine.storage_bytes_per_second in achieved:
+        return "a guess: the most in a Darshan log"
+    return "a guess"
 
 
 def known_fraction(

@@ -12,7 +12,7 @@ import click
 from click.core import ParameterSource
 
 from ioopt.cli.imports.common import batch_machine, machine_option
-from ioopt.cli.imports.logs import TRACE, read_trace
+from ioopt.cli.imports.logs import SACCT_COMMAND, SLURM, TRACE, read_trace
 from ioopt.cli.lazy import IooptCommand, quiet, together
 from ioopt.cli.options import (
     PATH,
@@ -28,24 +28,27 @@ from ioopt.options import parse_assignments
 from ioopt.problems.batch_io import QueueOptions
 from ioopt.tables import terminal_width
 
-EPILOG = """\b
+EPILOG = f"""\b
 Examples:
   ioopt advise month.swf -o page.html
   ioopt advise KTH-SP2.swf --io-fraction 0.2 \\
     --machine node_rate=1GB/s,storage_rate=5GB/s -o page.html
   ioopt advise KTH-SP2.swf --darshan logs/ --threads 2 --solver fill --solver adaptive
-  sacct -a -P --noconvert -S 2024-01-01 -o ALL | ioopt advise - --threads 2 -o page.html
+  {SACCT_COMMAND} \\
+  | ioopt advise - --threads 2 -o page.html
 
 \b
 Without -o the page goes to standard output as text; -o page.html also prints the
 answer in a few lines. LOG is a file in the Standard Workload Format, the output of
 sacct or a PBS accounting log (see `ioopt import`), or one of the samples month.swf and
 month.sacct. Every job starts at the time in the log, so waits are not predicted.
-Without --io-fraction, and without Darshan logs of most jobs, the answer is the I/O
-fraction from which a change pays.
+Figures that are not stated are guessed, and other values are tried: where they decide,
+the answer says so, and where a change pays.
 """
 STAGES = 2
 """The number of steps before the replays: reading the log, and preparing the jobs."""
+SAID = ("Darshan log", "left out", "as having its nodes alone")
+"""Words of the notes that are also printed on standard error: on data not used."""
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress when standard error is not a terminal."""
 
@@ -85,6 +88,7 @@ GONE = together(
     "JSON with --format json."
 )
 @TRACE
+@SLURM
 @machine_option
 @GONE
 @solver_option(
@@ -114,6 +118,13 @@ GONE = together(
     metavar="N",
     help="Processes that simulate at the same time.",
 )
+@click.option(
+    "--instance",
+    type=PATH,
+    metavar="FILE",
+    help="Also write the jobs that were judged, with their assumed I/O, as an instance "
+    "for compare, solve and simulate.",
+)
 @format_option("table", "json")
 def advise(
     log: str,
@@ -124,13 +135,13 @@ def advise(
     solvers: tuple[str, ...],
     draws: int,
     resamples: int,
+    instance: str | None,
     **trace: Any,
 ) -> None:
     """Find out which setting or I/O policy shortens the jobs of the job log LOG (or -),
     and from which I/O fraction and storage rate on.
     """
     from ioopt.advice import page, study
-    from ioopt.advice.samples import sample_or_path
     from ioopt.advice.verdict import answer, wrapped_answer
     from ioopt.advice.workload import Question
 
@@ -140,13 +151,17 @@ def advise(
             f"-o {output} is a page: give --format json a name that ends in .json"
         )
     context = click.get_current_context()
-    given = context.get_parameter_source("io_fraction") is ParameterSource.COMMANDLINE
+
+    def given(option: str) -> bool:
+        return context.get_parameter_source(option) is ParameterSource.COMMANDLINE
+
     rule = _machine(machine)
     with reading(log), counting("advice", transient=True, every=LOG_SECONDS) as show:
         show(0, STAGES, "reading the log")
         question = Question(
-            **read_trace(sample_or_path(log), **trace, machine=rule),
-            fraction_given=given,
+            **read_trace(log, **trace, machine=rule),
+            fraction_given=given("io_fraction"),
+            period_given=given("io_period"),
             solvers=solvers or Question.solvers,
             draws=draws,
             resamples=resamples,
@@ -157,6 +172,9 @@ def advise(
             threads=threads,
             progress=lambda done, total: show(done, total, "replays done"),
         )
+    if instance is not None:
+        problem = study.judged(question, advice)
+        write_text(instance, dump_json(problem.model_dump(mode="json", by_alias=True)))
     command = shlex.join(["ioopt", *sys.argv[1:]])
     if form == "json":
         text = dump_json(advice.document(answer(advice), command))
@@ -167,7 +185,7 @@ def advise(
     write_text(output or "-", text)
     if not quiet():
         for warning in advice.warnings:
-            if "Darshan log" in warning:
+            if any(words in warning for words in SAID):
                 click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
         click.echo("\n".join(wrapped_answer(advice, terminal_width())))

@@ -77,12 +77,14 @@ class IoArbiter:
     ) -> None:
         self.machine: Machine = validate(Machine, machine, "machine")
         self._settings = dict(settings or {})
+        named = policy if isinstance(policy, str) else None
         if isinstance(policy, str):
             policy = io_policy(policy, self._settings)
         elif not isinstance(policy, IoPolicy):
             policy = IoPolicy.of(getattr(policy, "__name__", "custom"), policy)
         self._policy = policy
-        self.policy = policy.name
+        # A variant such as turns has the name of its policy; a state needs its own.
+        self.policy = named or policy.name
         self._limits = Limits.of(self.machine)
         self._own_limits = self._limits.with_own_peaks()
         self._own: set[int | str] = set()

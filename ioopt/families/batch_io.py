@@ -215,6 +215,22 @@ def _conservative(
     return row, variant
 
 
+_FIRST_COME = _conservative(
+    "cons-fcfs",
+    _conservative_policy,
+    "first fit by request time",
+    _first_come_settings,
+)
+_TURNS = replace(
+    _FIRST_COME[0],
+    name="turns",
+    summary="cons-fcfs that stops no transfer: what scripts in job steps can do",
+    source=f"ours, on {_FIRST_COME[0].source}",
+    fixed={"policy": "cons-fcfs", "top": False, "preempt": False},
+    variant_of="cons-fcfs",
+)
+"""The policy that ``ioopt advise`` calls turns."""
+
 SOLVERS: tuple[SolverSpec, ...] = (
     SolverSpec(
         "auto",
@@ -238,12 +254,8 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "Zhou et al., Section IV.D",
         _sharing_settings,
     ),
-    *_conservative(
-        "cons-fcfs",
-        _conservative_policy,
-        "first fit by request time",
-        _first_come_settings,
-    ),
+    *_FIRST_COME,
+    _TURNS,
     *_conservative(
         "cons-max-util",
         _max_util,
@@ -311,7 +323,7 @@ _COMPARED = tuple(
 )
 
 _ONLINE_ROWS = sorted(
-    (row for row in SOLVERS if row.abilities == {ONLINE}),
+    (row for row in SOLVERS if row.abilities == {ONLINE} and row is not _TURNS),
     key=lambda row: row.variant_of is not None,
 )
 _BEST_FIRST = ("fill", "least-delay", "cons-max-util")

@@ -60,18 +60,15 @@ def read_log(
         jobs, remarks = read_sacct(text, name, said, zone, cluster, skip_bad)
     else:
         jobs, remarks = read_pbs(text, name, said, skip_bad)
-    most = _most_in_use(jobs)
+    most = _most_in_use(jobs, [job.processors for job in jobs])
     if not most:
         raise InstanceError(f"{name}: none of {len(jobs)} jobs ran")
-    guess = (
-        f"assumed a machine of {most} processors, the most in use at once; "
-        "--machine nodes=N sets it"
-    )
     submitted = [job.submit_seconds for job in jobs if job.submit_seconds is not None]
     zero = min(submitted, default=0.0)
     header: dict[str, tuple[str, ...]] = {
         "UnixStartTime": (f"{zero:.0f}",),
         "MaxProcs": (str(most),),
+        "MaxNodes": (str(_most_in_use(jobs, [job.nodes for job in jobs])),),
     }
     if time_zone:
         header["TimeZoneString"] = (time_zone,)
@@ -79,7 +76,8 @@ def read_log(
         name,
         header,
         tuple(_since(job, zero) for job in jobs),
-        (*remarks, *by_kind(said), guess),
+        (*remarks, *by_kind(said)),
+        looks,
     )
 
 
@@ -100,15 +98,18 @@ def _kind_of(text: str, kind: str, name: str) -> str:
     return looks
 
 
-def _most_in_use(jobs: Sequence[SwfJob]) -> int:
-    """Return the largest number of processors that jobs used at the same time."""
-    ran = [job for job in jobs if job.run_seconds]
+def _most_in_use(jobs: Sequence[SwfJob], sizes: Sequence[int | None]) -> int:
+    """Return the largest number of processors or nodes that *jobs*, which have these
+    *sizes*, used at the same time.
+    """
     begin = np.array(
-        [(job.submit_seconds or 0.0) + (job.wait_seconds or 0.0) for job in ran]
+        [(job.submit_seconds or 0.0) + (job.wait_seconds or 0.0) for job in jobs]
     )
-    run = np.array([job.run_seconds or 0.0 for job in ran])
-    sizes = np.array([job.processors or 0 for job in ran], np.int64)
-    return int(in_use(begin, begin + run, sizes)[1].max(initial=0))
+    run = np.array([job.run_seconds or 0.0 for job in jobs])
+    used = np.array([size or 0 for size in sizes], np.int64)
+    ran = run > 0
+    end = begin + run
+    return int(in_use(begin[ran], end[ran], used[ran])[1].max(initial=0))
 
 
 def _since(job: SwfJob, zero: float) -> SwfJob:

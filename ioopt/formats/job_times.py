@@ -16,7 +16,7 @@ LATEST = 253_402_300_800.0
 """The start of the year 10000 in seconds of the epoch; later times are refused."""
 LOST_STATES = ("NODE_FAIL", "PREEMPTED", "REQUEUED", "BOOT_FAIL")
 STATUS = {"COMPLETED": 1, "CANCELLED": CANCELLED_STATUS}
-NO_ZONE = "times without an offset, taken for UTC (import sacct --time-zone)"
+NO_ZONE = "times without an offset, taken for UTC (--time-zone)"
 _DATE = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII
 )
@@ -150,6 +150,7 @@ def job_of(
     number: int,
     elapsed: float | None = None,
     processors: int | None,
+    nodes: int | None = None,
     limit: float | None,
     user: str | None,
     group: str | None,
@@ -183,6 +184,7 @@ def job_of(
         group=group,
         queue=queue,
         partition=partition,
+        nodes=nodes,
     )
 
 

@@ -28,10 +28,13 @@ from ioopt.formats.swf.log import SwfJob
 NEEDED = ("Submit", "Start", "End", "State")
 SIZES = ("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES")
 """Columns that may state the number of processors of a job, in order of preference."""
+NODES = ("AllocNodes", "NNodes", "AllocTRES")
+"""Columns that may state the number of nodes of a job, in order of preference."""
 _READ = frozenset(
     {
         *NEEDED,
         *SIZES,
+        *NODES,
         "JobID",
         "JobIDRaw",
         "Cluster",
@@ -49,7 +52,6 @@ _READ = frozenset(
 )
 _PLAIN = _READ | {
     "",
-    "AllocNodes",
     "AssocID",
     "CPUTime",
     "CPUTimeRAW",
@@ -60,7 +62,6 @@ _PLAIN = _READ | {
     "GID",
     "Group",
     "MaxRSS",
-    "NNodes",
     "NTasks",
     "NodeList",
     "Planned",
@@ -122,9 +123,7 @@ def _check_cluster(rows: Mapping[str, int], cluster: str | None, name: str) -> N
             f"--cluster {cluster}: {name} has {listed or 'no column Cluster'}"
         )
     if cluster is None and len(rows) > 1:
-        raise InstanceError(
-            f"{name}: jobs of {listed}; choose one (import sacct --cluster NAME)"
-        )
+        raise InstanceError(f"{name}: jobs of {listed}; choose one: --cluster NAME")
 
 
 @dataclass
@@ -250,7 +249,8 @@ class _Reader:
             self.said,
             number=int(number[1]),
             elapsed=elapsed,
-            processors=self._processors(name, row),
+            processors=self._amount(name, row, SIZES, "cpu"),
+            nodes=self._amount(name, row, NODES, "node"),
             limit=limit or None,
             user=row.get("User") or None,
             group=row.get("Account") or None,
@@ -279,15 +279,18 @@ class _Reader:
             elapsed = times.end - times.start - suspended
         return times, elapsed
 
-    def _processors(self, name: str, row: dict[str, str]) -> int | None:
-        """Return the number of processors from the first column that gives it.
+    def _amount(
+        self, name: str, row: dict[str, str], columns: Sequence[str], key: str
+    ) -> int | None:
+        """Return the number of processors or nodes of a job from the first of *columns*
+        that gives it; *key* is its name in a list of TRES.
 
         Return None if no column does.
         """
-        for column in SIZES:
+        for column in columns:
             cell = row.get(column, "")
             if column.endswith("TRES"):
-                cell = _cpu_of(cell, column)
+                cell = _trackable(cell, column, key)
             if not cell:
                 continue
             size = _count(cell, column)
@@ -299,10 +302,10 @@ class _Reader:
         return None
 
 
-def _cpu_of(cell: str, column: str) -> str:
-    """Return the value of cpu in text such as ``billing=64,cpu=64,node=2``.
+def _trackable(cell: str, column: str, wanted: str) -> str:
+    """Return the value of *wanted* in text such as ``billing=64,cpu=64,node=2``.
 
-    Return empty text if cpu is missing.
+    Return empty text if it is missing.
     """
     found = ""
     if not cell:
@@ -311,22 +314,22 @@ def _cpu_of(cell: str, column: str) -> str:
         key, equals, value = part.partition("=")
         if not equals:
             raise bad_value(column, cell, "is no list such as cpu=64,node=2")
-        if key == "cpu":
+        if key == wanted:
             found = value
     return found
 
 
 def _count(cell: str, column: str) -> int:
-    """Return the number of processors in ``64`` or ``2.50K`` (units are powers of
-    1024).
+    """Return the number of processors or nodes in ``64`` or ``2.50K`` (units are powers
+    of 1024).
     """
     scaled = _SCALED.fullmatch(cell)
     if scaled is None:
-        raise bad_value(column, cell, "is no number of processors")
+        raise bad_value(column, cell, "is no number of processors or nodes")
     number, unit = scaled.groups()
     size = amount_of(number, column) * 1024 ** " KMGTP".index(unit or " ")
     if size > _LARGEST_SIZE or (size != int(size) and not unit):
-        raise bad_value(column, cell, "is no number of processors")
+        raise bad_value(column, cell, "is no number of processors or nodes")
     return round(size)
 
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ioopt.errors import UsageError
 from ioopt.plot.gantt import rectangles
 from ioopt.plot.layout import (
-    NARROW,
     WIDTH,
     finish,
     label_axis,
@@ -229,7 +228,7 @@ def plot_traffic(
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(NARROW, 0.7 + 1.9 * len(options)), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 0.7 + 1.9 * len(options)), layout="constrained")
     panels = figure.subplots(len(options), squeeze=False)[:, 0]
     for axes, (name, found) in zip(panels, options.items()):
         spans: Spans = {}
@@ -238,7 +237,9 @@ def plot_traffic(
             spans[kind] = [*zip(times, times[1:], rates)]
         plot_bandwidth(spans, axes, f"with {name}", limit).get_legend().remove()
     handles = axes.get_legend_handles_labels()[0]
-    figure.legend(handles=handles, ncols=2, loc="outside lower center", frameon=False)
+    figure.legend(
+        handles=handles, ncols=len(handles), loc="outside lower center", frameon=False
+    )
     return axes
 
 

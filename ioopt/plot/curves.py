@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ioopt.plot.layout import NARROW, finish, label_axis, new_axes, shortened, unit_for
+from ioopt.plot.layout import WIDTH, finish, label_axis, new_axes, shortened, unit_for
 from ioopt.plot.palette import LIMIT, OTHERS, series
 from ioopt.units import title as title_of
 
@@ -157,7 +157,7 @@ def plot_curve(
     *worth*, the share from which on a change is worthwhile. A grey line marks the value
     *shown*. If the values span a wide range, their axis is logarithmic.
     """
-    axes = new_axes(NARROW, 3.4)
+    axes = new_axes(WIDTH, 3.4)
     for number, (name, figures) in enumerate(lines.items()):
         share, low, high = 100 * np.array(figures).T
         style = series(number)
@@ -165,8 +165,8 @@ def plot_curve(
         axes.fill_between(values, low, high, color=style["color"], alpha=0.2, lw=0)
     axes.axhline(100 * worth, **LIMIT)
     axes.axvline(shown, color=OTHERS, lw=1)
-    _ticks(axes, values)
     label_axis(axes.xaxis, label, unit)
+    _ticks(axes, values)
     label_axis(axes.yaxis, "share of run time", "%")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False, fontsize="small")

@@ -34,8 +34,6 @@ WIDTH = 8.3
 """The width in inches of a picture. A page that shows it about 830 pixels wide, as the
 README does, shows its smallest words 9 pixels high.
 """
-NARROW = 4.6
-"""The width in inches of a picture that fits the screen of a telephone."""
 
 
 class Unit(NamedTuple):

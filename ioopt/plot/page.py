@@ -64,7 +64,7 @@ th{background:#f6f8fa}td:not(.t){white-space:nowrap}
 td:first-child,th:first-child,td.t,th.t{text-align:left}
 .wide{overflow-x:auto;max-width:100%}h1,li,pre{overflow-wrap:anywhere}
 pre{background:#f6f8fa;padding:.4rem .7rem;margin:.5rem 0;white-space:pre-wrap}
-.beside{display:flex;flex-wrap:wrap;gap:0 2rem}
+.full svg{width:100%}
 figure{margin:1rem 0}figcaption{color:#57606a}svg{max-width:100%;height:auto}
 """
 NO_PICTURES = "<p>Pictures need matplotlib: pip install 'ioopt[plot]'.</p>"

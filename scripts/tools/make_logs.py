@@ -96,7 +96,7 @@ def swf(seed: int) -> Iterator[str]:
 
 def sacct(seed: int) -> Iterator[str]:
     """Yield the lines of a log that ``sacct -a -P --noconvert`` would print."""
-    yield "JobIDRaw|User|Partition|Submit|Start|End|State|AllocCPUS|TimelimitRaw"
+    yield "JobIDRaw|User|Partition|Submit|Start|End|State|AllocCPUS|NNodes|TimelimitRaw"
     for row in jobs(seed):
         times = [_clock(row.submit), _clock(row.start), _clock(row.start + row.run)]
         yield "|".join(
@@ -107,6 +107,7 @@ def sacct(seed: int) -> Iterator[str]:
                 *times,
                 "COMPLETED",
                 str(CORES * row.nodes),
+                str(row.nodes),
                 str(row.requested // 60),
             ]
         )

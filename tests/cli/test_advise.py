@@ -27,7 +27,9 @@ from ioopt.advice.replays import replay
 from ioopt.advice.samples import SAMPLES, sample_or_path
 from ioopt.advice.spread import Blocks, Figure, figure_of, paying_range
 from ioopt.advice.workload import Point, Question, known_fraction, workload_of
+from ioopt.cli.imports.logs import SACCT_COMMAND
 from ioopt.cli.options import counting
+from ioopt.formats import sacct
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.job_log import read_log
 from ioopt.formats.swf.log import parse_swf
@@ -66,6 +68,7 @@ def pairs(**changed: object) -> Question:
         machine=MachineRule(node_rate=10, storage_rate=10),
         io=IoRule(1.0),
         fraction_given=True,
+        period_given=True,
         solvers=("fill",),
         draws=1,
     )
@@ -103,13 +106,12 @@ def test_two_jobs_whose_writes_overlap_by_hand():
         "10 B/s."
     )
     assert lines[3].strip().startswith("srun --prolog")
-    assert lines[5] == (
-        "Storage rate: 10 B/s (given); a change pays from 19.2 B/s (95 %: 19.2 B/s to "
-        "19.2 B/s) down to 10 B/s at least."
-    )
-    assert lines[6:] == [
-        "4 nodes of 10 B/s (given); one I/O step every 60 min of a job (assumed; "
-        "--io-period)."
+    assert lines[4:] == [
+        "I/O fraction 100 % (given): pays at all of 25 to 100 %.",
+        "Storage 10 B/s (given): pays below 19.2 B/s (19.2 to 19.2), tried 10 to 40 "
+        "B/s.",
+        "I/O period 60 min (given).",
+        "Machine: 4 nodes of 10 B/s (given).",
     ]
 
 
@@ -117,8 +119,9 @@ def test_the_rate_of_a_node_that_nobody_stated_decides_nothing():
     """The pairs of the test above, with the rates that are guessed for 4 nodes."""
     guessed = study.advise(pairs(machine=MachineRule(storage_rate=31.25e6)))
     assert guessed.verdict == Kind.UNCERTAIN and guessed.pasted is None
-    assert "31.2 MB/s, is a guess" in verdict.answer(guessed)[0]
-    assert "--machine node_rate=RATE" in "\n".join(verdict.answer(guessed))
+    lines = verdict.answer(guessed)
+    assert lines[0].endswith("docs/tune.md says, and state --machine node_rate=RATE")
+    assert "31.2 MB/s (a guess; state yours: --machine node_rate=RATE)" in lines[-1]
     given = MachineRule(storage_rate=31.25e6, node_rate=31.25e6)
     assert study.advise(pairs(machine=given)).verdict == Kind.SAVES
 
@@ -134,7 +137,7 @@ def test_who_loses_is_said():
         for row in advice.savings
     ]
     told = verdict.losers(replace(advice, savings=worse))
-    assert told == ["It makes large jobs (1 nodes or more) run 2.8 % longer."]
+    assert told == ["Longer with turns: large jobs (1 node or more) 2.8 %."]
 
 
 def test_jobs_start_when_the_log_says_though_nodes_are_short():
@@ -143,7 +146,7 @@ def test_jobs_start_when_the_log_says_though_nodes_are_short():
     """
     asked = pairs(trace=parse_swf(log(60, 2, nodes=3), "wide.swf"))
     workload = workload_of(asked)
-    trace = workload.at(Point(1.0, 10.0), scale=0.5)
+    trace = workload.at(Point(1.0, 10.0, 3600.0), scale=0.5)
     for option in (SHARING, FREE, TURNS, rate_limit(2.0)):
         found = replay(trace, option)
         assert found.start == [DAY * (job // 2) for job in range(120)]
@@ -155,7 +158,7 @@ def test_jobs_start_when_the_log_says_though_nodes_are_short():
 
 def test_draws_move_starts_and_invent_other_io():
     workload = workload_of(pairs(io=IoRule(0.2)))
-    point = Point(0.2, 10.0)
+    point = Point(0.2, 10.0, 3600.0)
     first, second = (workload.at(point, draw) for draw in (0, 1))
     assert first.submit == [DAY * (job // 2) for job in range(120)]
     moved = np.abs(np.array(second.submit) - np.array(first.submit))
@@ -189,6 +192,7 @@ def test_verdicts_on_logs_whose_truth_is_known(
         parse_swf(made.swf(), "made.swf"),
         io=IoRule(made.io_fraction),
         fraction_given=True,
+        period_given=True,
         machine=MachineRule(node_rate=NODE_RATE, storage_rate=NODE_RATE),
         solvers=("fill",),
         draws=draws,
@@ -229,22 +233,146 @@ def test_a_guess_never_decides_alone():
     assert begin.low <= begin.value <= begin.high
     lines = verdict.answer(unknown)
     assert re.match(
-        r"It depends on the I/O fraction, which is not given: a change pays from \d",
+        r"Not decided: it depends on the I/O fraction; .* Next: .* --io-fraction F$",
         lines[0],
     )
-    # The verdict has said from where on; the line does not say it again.
-    assert "I/O fraction: not given. Measure yours: --io-fraction F." in lines
+    assert re.match(r"I/O fraction not given: pays above \d.*, tried 1 to", lines[1])
     text = page.as_text(unknown, list(page.parts(unknown, "")), 79)
     assert "LMT" in text
     # Of 10 nodes the storage is guessed to take 1.63 times what one sends.
     ten = parse_swf(log(60, 2, nodes=1).replace("MaxProcs: 4", "MaxProcs: 10"), "t.swf")
     guessed = study.advise(pairs(trace=ten, machine=MachineRule(node_rate=10)))
     assert guessed.verdict == Kind.DEPENDS and guessed.storage.source == "a guess"
-    assert verdict.answer(guessed)[0].startswith(
-        "It depends on the storage's rate, which is a guess: a change pays from"
-    )
+    lines = verdict.answer(guessed)
+    assert lines[0].startswith("Not decided: it depends on the storage rate; the best")
+    assert lines[0].endswith("--machine storage_rate=RATE")
+    # Nothing pays from a quarter to four times a guess, but below it may.
+    small = pairs(trace=ten, machine=MachineRule(node_rate=10), io=IoRule(0.01))
+    assert study.advise(small).verdict == Kind.UNCERTAIN
+    slow = replace(small, machine=MachineRule(node_rate=10, storage_rate=40))
+    assert study.advise(slow).verdict == Kind.NOTHING
     for advice in (known, unknown, guessed):
         assert len(verdict.wrapped_answer(advice, 80)) <= 12
+
+
+def long_pairs(**changed: object) -> Question:
+    """Ask of 60 pairs of jobs of four hours, whose I/O period nobody states."""
+    text = log(60, 2, nodes=1).replace(" 0 1800 ", " 0 14400 ")
+    trace = parse_swf(text, "long.swf")
+    asked = pairs(trace=trace, io=IoRule(0.06), period_given=False, resamples=200)
+    return replace(asked, **changed)
+
+
+def test_an_io_period_that_nobody_stated_does_not_decide_alone():
+    """At one I/O step an hour turns surely save 1 %, at one in four hours not."""
+    advice = study.advise(long_pairs())
+    assert [point.value for point in advice.period.points] == list(study.PERIODS)
+    kinds = [verdict_kind(point.setting, point.scale) for point in advice.period.points]
+    assert kinds[1] == Kind.SAVES and kinds[3] == Kind.UNCERTAIN
+    assert advice.verdict == Kind.DEPENDS and advice.pasted is None
+    lines = verdict.answer(advice)
+    assert lines[0].startswith("Not decided: it depends on the I/O period; the best")
+    assert lines[0].endswith("docs/tune.md says, and state --io-period TIME")
+    assert lines[3].startswith("I/O period 60 min (a guess): pays at all of 30 to 240")
+    # Stated, the same hour decides; nothing else is tried.
+    stated = study.advise(long_pairs(period_given=True))
+    assert stated.verdict == Kind.SAVES and len(stated.period.points) == 1
+    assert stated.switch.saves == advice.switch.saves
+    # Where the answer is the same at all periods, the guess does not matter.
+    often = study.advise(long_pairs(io=IoRule(0.3)))
+    assert often.verdict == Kind.SAVES and often.period.value is None
+
+
+def test_other_periods_are_other_phases():
+    workload = workload_of(long_pairs())
+    hourly = workload.at(Point(0.06, 10.0, 3600.0))
+    whole = workload.at(Point(0.06, 10.0, 14400.0))
+    assert hourly.offset[:3] == [0, 4, 8] and whole.offset[:3] == [0, 1, 2]
+    assert sum(hourly.volume) == pytest.approx(sum(whole.volume), rel=1e-3)
+    assert hourly.ideal == pytest.approx(whole.ideal, rel=1e-3)
+
+
+def test_twelve_lines_are_enough_for_the_longest_answer():
+    """A rate limit that pays has the most lines to paste."""
+    advice = study.advise(long_pairs(io=IoRule(0.1)))
+    limit = next(row for row in advice.switches if row.name == "rate limit")
+    limit = limit._replace(kind=Kind.SAVES, saves=Figure(0.021, 0.017, 0.025))
+    worse = [
+        row._replace(option="rate limit", run_time=Figure(-0.028, -0.03, -0.02))
+        for row in advice.savings
+        if row.option == "turns" and row.group != "all jobs"
+    ]
+    longest = replace(
+        advice,
+        verdict=Kind.SAVES,
+        setting="rate limit",
+        switches=[limit],
+        savings=worse,
+    )
+    lines = verdict.wrapped_answer(longest, 80)
+    assert limit.lines and lines[-1].startswith("Longer with rate limit")
+    assert len(lines) <= 12, "\n".join(lines)
+
+
+def test_inconclusive_names_the_next_step():
+    advice = replace(
+        study.advise(pairs()), verdict=Kind.UNCERTAIN, span_seconds=50 * DAY
+    )
+
+    def told(value: float, low: float, high: float, **changed: object) -> str:
+        switch = advice.switch._replace(saves=Figure(value, low, high))
+        return verdict.sentence(replace(advice, switches=[switch], **changed))
+
+    # The interval must shrink to half, which takes four times the days.
+    assert "give a log of about 200 days (this one: 50)" in told(
+        0.02, 0.0, 0.03, scale=1
+    )
+    assert "leave all as it is" in told(0.0101, 0.0, 0.03, scale=1)
+    assert "give Darshan logs" in told(0.02, 0.0, 0.03, scale=0.2)
+    unknown = replace(advice.fraction, value=None, source="not given")
+    assert told(0.02, 0.0, 0.03, fraction=unknown).endswith("--io-fraction F")
+
+
+def test_compare_and_advise_judge_the_same_jobs(run, tmp_path):
+    """The instance that advise writes has the scale, and compare knows turns."""
+    (tmp_path / "a.swf").write_text(log(60, 2, nodes=1))
+    words = (*QUICK, "--machine", "node_rate=10,storage_rate=10", "--io-period", "1h")
+    words = (*words, "--io-fraction", "100%", "-o", "page.txt")
+    code, out, _ = run("advise", "a.swf", *words, "--instance", "judged.json")
+    assert code == 0 and "saves 25.0 % of run time" in " ".join(out.split())
+    problem = ioopt.load("judged.json")
+    assert sum(job.phases[0].io_bytes for job in problem.jobs) == 120 * 9000
+    assert "bytes times 0.5" in problem.meta["synthetic"]["I/O"]
+    sharing = ioopt.solve(problem, "base-line").metrics["mean_runtime_seconds"]
+    turns = ioopt.solve(problem, "turns").metrics["mean_runtime_seconds"]
+    assert sharing == pytest.approx(1800)
+    assert 1 - turns / sharing == pytest.approx(0.25)
+
+
+def test_darshan_logs_of_another_machine_are_refused(run, tmp_path):
+    for words in (("advise", "month.swf"), ("import", "swf", "month.swf")):
+        code, out, err = run(*words, "--darshan", LOGS / "darshan", "-o", "x.json")
+        assert (code, out) == (2, "") and len(err.splitlines()) == 1
+        assert "no Darshan log belongs to a job: 8 Darshan logs have the number" in err
+        assert "log has jobs 1 to 2000, started 2024-05-06T01:25 to" in err
+
+
+def test_an_sacct_log_without_nodes_is_asked_for_them(run, tmp_path):
+    text = gzip.decompress(Path(sample_or_path("month.sacct")).read_bytes()).decode()
+    rows = [row.split("|") for row in text.splitlines()]
+    bare = ["|".join([*row[:8], row[9]]) for row in rows]
+    (tmp_path / "bare.sacct").write_text("\n".join(bare))
+    code, _, err = run("advise", "bare.sacct", *RATES)
+    assert code == 2 and "--machine processors_per_node=N, or ask sacct for" in err
+    code, _, err = run("import", "sacct", "bare.sacct", "-o", "bare.json")
+    assert code == 0 and "each counts as a node of its own" in err
+    code, _, err = run("import", "sacct", "month.sacct", "-o", "month.json")
+    assert code == 0 and "each counts as a node of its own" not in err
+    # import and advise read the same nodes, and those that the machine has.
+    workload = workload_of(Question(read_log(sample_or_path("month.sacct"))))
+    imported = ioopt.load("month.json")
+    assert imported.machine == workload.trace.machine and imported.machine.nodes == 64
+    assert sorted(job.nodes for job in imported.jobs) == sorted(workload.trace.nodes)
 
 
 def test_the_text_begins_with_the_answer_and_has_all_else_under_headings():
@@ -370,7 +498,8 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
     code, out, _ = run(*words)
     assert code == 0 and out.startswith("Switch on turns")
     html = (tmp_path / "page.html").read_text()
-    assert html.count("<svg") == 3 and "<h2>How to repeat it</h2>" in html
+    assert "<h1>Which setting of Slurm or Lustre shortens the jobs of a.swf?" in html
+    assert html.count("<svg") == 4 and "<h2>How to repeat it</h2>" in html
     assert not re.search(
         r"(src|href)=\"(?!data:)[^#\"]", html.replace("xlink:href", "")
     )
@@ -402,11 +531,13 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
             (),
             "120 of the 120 jobs that ran have no",
         ),
-        (log(), (*RATES, "--io-fraction", "0"), "no job has I/O"),
+        (log(), (*RATES, "--io-fraction", "0%"), "no job has I/O, so change nothing"),
+        (log(), (*RATES, "--io-fraction", "20"), "for 20 % write 20%"),
+        (log(), (*RATES, "--io-fraction", "120%"), "'120%' is no share from 0 to 1"),
         (
             log(),
             ("--machine", "node_rate=2MB/s,storage_rate=1MB/s"),
-            "the storage's rate 1 MB/s is below the rate of one node, 2 MB/s",
+            "the storage's rate 1 MB/s is below the rate of one node, 2 MB/s: advice",
         ),
         (log(), (), "(a guess) is below the rate of one node"),
         (log(), ("--machine", "storage_rate=0"), "storage_rate"),
@@ -489,6 +620,7 @@ def test_no_verdict_is_wrong_on_made_logs(seed, monkeypatch):
             parse_swf(made.swf(), "made.swf"),
             io=IoRule(made.io_fraction),
             fraction_given=True,
+            period_given=True,
             machine=MachineRule(node_rate=NODE_RATE, storage_rate=storage),
             solvers=("fill",),
             draws=3,
@@ -508,7 +640,18 @@ def test_the_docs_show_what_is_printed(run):
     text = (LOGS.parent / "tune.md").read_text("utf-8")
     command = re.search(r"^ioopt (advise month.swf .*)$", text, re.MULTILINE)[1]
     code, out, _ = run(*command.split())
-    assert code == 0 and "\n".join(out.splitlines()[:5]) in text
+    assert code == 0 and out in text
+    where = re.search(r"I/O period 60 min \(a guess\): [^.]*\.", text)[0]
+    code, out, _ = run(*command.replace("--io-period 1h ", "").split())
+    assert code == 0 and where in out and out.startswith("Not decided: it depends on")
+
+
+def test_the_docs_and_the_help_ask_sacct_for_the_same_columns_all_of_them_read():
+    wanted = re.findall(r"-o (JobID[A-Za-z,]+)", SACCT_COMMAND)
+    text = (LOGS.parent / "tune.md").read_text("utf-8")
+    assert re.findall(r"-o (JobID[A-Za-z,]+)", text) == wanted
+    assert set(wanted[0].split(",")) <= sacct._READ
+    assert set(sacct.NEEDED) <= set(wanted[0].split(","))
 
 
 @pytest.mark.slow
@@ -520,6 +663,7 @@ def test_real_logs_have_an_answer(name):
         read_log(shared_path("data", "swf", name)),
         io=IoRule(0.2),
         fraction_given=True,
+        period_given=True,
         machine=MachineRule(node_rate=1e9, storage_rate=5e9),
         max_jobs=3000,
         solvers=("fill",),
@@ -529,6 +673,15 @@ def test_real_logs_have_an_answer(name):
     print("", *verdict.answer(advice), sep="\n")
     assert advice.cost.low <= advice.cost.value <= advice.cost.high
     assert advice.policy_saves.value <= advice.cost.value
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_progress_ends_at_the_number_of_replays(draws):
+    told = []
+    asked = long_pairs(draws=draws)
+    study.advise(asked, progress=lambda done, total: told.append((done, total)))
+    assert told[-1][0] == told[-1][1]
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
 def test_progress_goes_into_a_log_file_by_the_clock(capsys):

@@ -298,7 +298,10 @@ BAD = [
             (("import", "wfformat", "flow.json", "--machine", "nodes=0"), "nodes"),
             (("import", "swf", "missing.swf"), "missing.swf: no such file"),
             (("import", "swf", "bad.swf"), "bad.swf: line 1: submit_seconds 'two'"),
-            (("import", "swf", "a.swf", "--io-fraction", "2"), "from 0 to 1, not 2.0"),
+            (
+                ("import", "swf", "a.swf", "--io-fraction", "2"),
+                "no share from 0 to 1; for",
+            ),
             (
                 ("import", "swf", "a.swf", "--machine", "nodes=6,unit_nodes=4"),
                 "unit_nodes",

@@ -4,6 +4,7 @@ Readers receive the machine options as the keywords ``machine`` and ``options``;
 module these two are together called ``how``.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -17,13 +18,14 @@ from ioopt.formats.batsim.workload import read_batsim
 from ioopt.formats.darshan.io import batch_io_from_darshan, read_darshan_logs
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule
+from ioopt.formats.native import named
 from ioopt.formats.swf.io import batch_io_from_swf
 from ioopt.formats.swf.log import read_swf
 from ioopt.options import parse_settings
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem
 from ioopt.problems.gang import GangProblem
-from ioopt.units import parse_rate
+from ioopt.units import parse_rate, parse_seconds, parse_share
 
 SWF = """\b
 Examples:
@@ -32,11 +34,14 @@ Examples:
   ioopt import swf trace.swf --darshan logs/ -o joined.json
   ioopt import swf NASA.swf --family gang --set nodes=128 -o gang.json
 """
-SACCT = """\b
+SACCT_COMMAND = """\
+sacct -a -P --noconvert -S 2024-01-01 -E 2024-06-30 \\
+    -o JobIDRaw,Submit,Eligible,Start,End,State,AllocCPUS,NNodes,TimelimitRaw"""
+"""How to ask Slurm for a log: all columns that advice uses, and no texts of users."""
+SACCT = f"""\b
 Examples:
-  sacct -a -P --noconvert -S 2024-01-01 -E 2024-06-30 -o jobidraw,jobid,submit,\\
-eligible,start,end,elapsed,state,alloccpus,alloctres,timelimitraw,user,account,qos,\\
-partition | ioopt import sacct - -o half-year.json
+  {SACCT_COMMAND} \\
+  | ioopt import sacct - -o half-year.json
   ioopt import sacct sacct.txt --time-zone Europe/Stockholm -o jobs.json
 """
 PBS = """\b
@@ -63,17 +68,18 @@ TRACE = together(
     ),
     click.option(
         "--io-fraction",
-        type=float,
-        default=0.1,
+        default="0.1",
         metavar="F",
-        help="Mean share of the run time that is I/O, for jobs without a Darshan log.",
+        callback=lambda context, option, given: parse_share(given),
+        help="Mean share of the run time that is I/O (0.15 or 15%), for jobs without a "
+        "Darshan log.",
     ),
     click.option(
         "--io-period",
-        type=float,
-        default=3600.0,
-        metavar="S",
-        help="Seconds of run time for each I/O phase.",
+        default="3600",
+        metavar="TIME",
+        callback=lambda context, option, given: parse_seconds(given),
+        help="Run time for each I/O phase, such as 1800, 30min or 2h.",
     ),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),
     click.option(
@@ -92,6 +98,18 @@ TRACE = together(
     skip_bad_option,
 )
 """Options of the commands that read a job log."""
+SLURM = together(
+    click.option(
+        "--time-zone",
+        metavar="ZONE",
+        help="Zone of times without an offset, such as Europe/Stockholm (default: "
+        "UTC).",
+    ),
+    click.option(
+        "--cluster", metavar="NAME", help="The cluster to read if the log has several."
+    ),
+)
+"""Options of the commands that read a log of Slurm."""
 
 
 @import_command("swf", SWF, machine=batch_machine)
@@ -134,22 +152,16 @@ def import_swf(
 
 @import_command("sacct", SACCT, machine=batch_machine)
 @TRACE
-@click.option(
-    "--time-zone",
-    metavar="ZONE",
-    help="Zone of times without an offset, such as Europe/Stockholm (default: UTC).",
-)
-@click.option(
-    "--cluster", metavar="NAME", help="The cluster to read if SOURCE has several."
-)
+@SLURM
 def import_sacct(source: str, **batch_io: Any) -> BatchIoProblem:
     """Make a batch-io instance from the output of Slurm's sacct -a -P --noconvert.
 
     SOURCE may be .gz or -. These columns are required: JobID, Submit, Start, End, State
     and one of AllocCPUS, NCPUS, AllocTRES, ReqCPUS, ReqTRES. These are used if present:
-    JobIDRaw, Cluster, Eligible, Elapsed or ElapsedRaw, Suspended, Timelimit or
-    TimelimitRaw, User, Account, QOS, Partition. Leave out JobName and other texts of
-    users: they can contain the character | that separates columns.
+    NNodes, AllocNodes or AllocTRES for the nodes of a job, JobIDRaw, Cluster, Eligible,
+    Elapsed or ElapsedRaw, Suspended, Timelimit or TimelimitRaw, User, Account, QOS,
+    Partition. Leave out JobName and other texts of users (so not -o ALL): they can
+    contain the character | that separates columns.
     """
     return _batch_io(source, kind="sacct", **batch_io)
 
@@ -187,18 +199,21 @@ def read_trace(
 
     The keywords up to *size*, and *skip_bad*, are the options of TRACE. *time_zone* and
     *cluster* are options of `import sacct`. *kind* is swf, sacct or pbs; by default it
-    is recognised from the text. *how* is passed on.
+    is recognised from the text. *source* may be the name of a sample log. *how* is
+    passed on.
     """
+    from ioopt.advice.samples import sample_or_path
     from ioopt.formats.job_log import read_log
 
     if source in logs:
         raise UsageError(f"{source} cannot be the trace and a Darshan log at once")
+    log = read_log(sample_or_path(source), kind, time_zone, cluster, skip_bad)
     darshan: list[DarshanLog] = []
     skipped: list[str] = []
     if logs:
         darshan, skipped = read_darshan_logs(logs)
     return {
-        "trace": read_log(source, kind, time_zone, cluster, skip_bad),
+        "trace": replace(log, name=named(source)),
         "io": IoRule(io_fraction, io_period, seed),
         "darshan": tuple(darshan),
         "skipped": tuple(skipped),

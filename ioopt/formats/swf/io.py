@@ -6,6 +6,7 @@ Zhou et al., Section IV.B.
 
 import random
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.io import io_of, rate_remarks, slow_machine
@@ -53,6 +54,40 @@ def matched(
             "UnixStartTime"
         )
     return found, said
+
+
+def _none_matches(
+    trace: SwfTrace,
+    logs: Sequence[DarshanLog],
+    jobs: Sequence[SwfJob],
+    remarks: Sequence[str],
+) -> str:
+    """Return the message for Darshan logs of which none belongs to one of *jobs*;
+    *remarks* say why.
+    """
+    numbers = sorted(job.id for job in jobs)
+    span = "has no jobs"
+    if numbers:
+        span = f"has jobs {numbers[0]} to {numbers[-1]}"
+    starts = [(job.submit_seconds or 0.0) + (job.wait_seconds or 0.0) for job in jobs]
+    if trace.epoch is not None and starts:
+        span += f", started {_days(trace.epoch + s for s in starts)}"
+    return (
+        f"{trace.name}: no Darshan log belongs to a job: {'; '.join(remarks)}. The job "
+        f"log {span}; the Darshan logs start {_days(s.start_seconds for s in logs)}. "
+        "Give the job log of the same machine and days (or --time-zone), or leave out "
+        "--darshan"
+    )
+
+
+def _days(seconds: Iterable[float]) -> str:
+    """Return the first and the last of times, which are seconds of the epoch."""
+    listed = list(seconds)
+    first, last = (
+        f"{datetime.fromtimestamp(time, UTC):%Y-%m-%dT%H:%M}"
+        for time in (min(listed), max(listed))
+    )
+    return first if first == last else f"{first} to {last} UTC"
 
 
 def _mismatch(log: DarshanLog, job: SwfJob, epoch: int | None) -> str | None:
@@ -159,11 +194,30 @@ def batch_io_from_swf(
     """
     jobs, left_out = trace.usable_jobs()
     said = [*trace.warnings, *left_out]
-    processors = _processors(trace, machine, said)
+    unclear = unclear_nodes(trace, machine)
+    if unclear:
+        said.append(unclear)
+    by_nodes = _has_nodes(jobs) and not _states_processors(machine)
+    if by_nodes:
+        # The most of any job, which also converts the processes of Darshan logs.
+        per_node = max(-(-(job.size() or 1) // (job.nodes or 1)) for job in jobs)
+        machine = machine.model_copy(update={"processors_per_node": per_node})
+    processors = _processors(trace, machine, by_nodes, said)
     own, unmatched = matched(darshan, jobs, trace.epoch)
+    if darshan and not own:
+        raise InstanceError(_none_matches(trace, darshan, jobs, unmatched))
     achieved = [(log.processes, log.rate) for log in own if log.rate is not None]
     block = machine.machine(processors, achieved)
-    sized = [(job, machine.nodes_for(job.size(requested_size) or 1)) for job in jobs]
+    sized = [
+        (
+            job,
+            job.nodes
+            if by_nodes and job.nodes
+            else machine.nodes_for(job.size(requested_size) or 1),
+        )
+        for job in jobs
+    ]
+    said += _partly_used(sized, machine.processors_per_node)
     fitting, dropped = _fitting(sized, block["nodes"], max_jobs)
     said += dropped
     said += trace.unused(job for job, _ in fitting)
@@ -192,12 +246,58 @@ def batch_io_from_swf(
     return imported(BatchIoProblem, data, warnings, trace.name, synthetic)
 
 
-def _processors(trace: SwfTrace, machine: MachineRule, said: list[str]) -> int:
+def unclear_nodes(trace: SwfTrace, machine: MachineRule) -> str:
+    """Return what to do if *trace* has the processors of its jobs, and nothing says how
+    many nodes these are; otherwise empty text.
+    """
+    if trace.kind == "swf" or _states_processors(machine):
+        return ""
+    if _has_nodes(trace.usable_jobs()[0]):
+        return ""
+    how = "--machine processors_per_node=N"
+    if trace.kind == "sacct":
+        how += ", or ask sacct for the column NNodes"
+    return (
+        "the log has the processors of jobs, not their nodes, so each counts as a node "
+        f"of its own; state {how}"
+    )
+
+
+def _has_nodes(jobs: Sequence[SwfJob]) -> bool:
+    return all(job.nodes for job in jobs)
+
+
+def _states_processors(machine: MachineRule) -> bool:
+    return "processors_per_node" in machine.model_fields_set
+
+
+def _partly_used(sized: Sequence[tuple[SwfJob, int]], per_node: int) -> list[str]:
+    """Return a remark on jobs that use a part of the processors of their nodes.
+
+    *sized* has each job with its number of nodes; *per_node* is the number of
+    processors of a node.
+    """
+    partly = [job.id for job, nodes in sized if (job.size() or 0) < nodes * per_node]
+    if not partly:
+        return []
+    return [
+        f"{len(partly)} jobs use fewer than {per_node} processors a node; each counts "
+        f"as having its nodes alone: {some(partly)}"
+    ]
+
+
+def _processors(
+    trace: SwfTrace, machine: MachineRule, by_nodes: bool, said: list[str]
+) -> int:
     """Return the number of processors of the machine; if it is a guess, add it to
-    *said*.
+    *said*. *by_nodes* says that the nodes of jobs are from the log.
     """
     if machine.nodes:
         return machine.nodes * machine.processors_per_node
+    if by_nodes:
+        nodes, remark = trace.machine_nodes()
+        said.append(remark)
+        return nodes * machine.processors_per_node
     processors, guess = trace.machine_processors()
     if guess is not None:
         said.append(guess)

@@ -36,7 +36,9 @@ class SwfJob:
 
     A field is None if the line has ``-1`` or ends before it. The fields are in the
     order of the format (1 to 18). ``processors`` is the number of allocated processors.
-    In logs of other formats, users, groups, queues and partitions are names.
+    In logs of other formats, users, groups, queues and partitions are names. ``nodes``,
+    the number of allocated nodes, is no field of the format; some logs of sacct have
+    it.
     """
 
     id: int
@@ -57,6 +59,7 @@ class SwfJob:
     partition: int | str | None = None
     preceding_job: int | None = None
     think_seconds: float | None = None
+    nodes: int | None = None
 
     def size(self, requested: bool = False) -> int | None:
         """Return the number of allocated processors or, if unknown, of requested ones.
@@ -68,7 +71,7 @@ class SwfJob:
         return self.processors or self.requested_processors
 
 
-FIELDS = tuple(SwfJob.__dataclass_fields__)
+FIELDS = tuple(SwfJob.__dataclass_fields__)[:18]
 _WHOLE = frozenset(
     {
         "id",
@@ -90,13 +93,16 @@ _WHOLE = frozenset(
 class SwfTrace:
     """Represent a job log: its name, header, jobs and warnings.
 
-    The header has, for each key, all its values in order.
+    The header has, for each key, all its values in order. ``kind`` is ``swf``,
+    ``sacct`` or ``pbs``. Logs of the last two do not state the machine; their header
+    has the processors (MaxProcs) and nodes (MaxNodes) that were most in use at once.
     """
 
     name: str
     header: dict[str, tuple[str, ...]]
     jobs: tuple[SwfJob, ...]
     warnings: tuple[str, ...] = ()
+    kind: str = "swf"
 
     def header_number(self, *keys: str) -> int | None:
         """Return the first positive whole number in the header lines of *keys*.
@@ -129,12 +135,14 @@ class SwfTrace:
         """Return the number of processors of the machine, and a warning or None.
 
         The number is ``MaxProcs``, else ``MaxNodes``, else the size of the largest job.
-        The warning says that the last is a guess. Raises InstanceError if no job has a
-        size.
+        The warning says that the number is a guess. Raises InstanceError if no job has
+        a size.
         """
         stated = self.header_number("MaxProcs", "MaxNodes")
         if stated is not None:
-            return stated, None
+            if self.kind == "swf":
+                return stated, None
+            return stated, self._most_in_use(f"{stated} processors")
         largest = max((job.size() or 0 for job in self.jobs), default=0)
         if largest == 0:
             raise InstanceError(
@@ -147,6 +155,19 @@ class SwfTrace:
                 "no MaxProcs or MaxNodes in the header: assumed a machine of "
                 f"{largest} processors"
             ),
+        )
+
+    def machine_nodes(self) -> tuple[int, str]:
+        """Return the number of nodes that were most in use at once, and a warning that
+        this is a guess. The log must have the nodes of its jobs.
+        """
+        nodes = self.header_number("MaxNodes") or 1
+        return nodes, self._most_in_use(f"{nodes} nodes")
+
+    def _most_in_use(self, size: str) -> str:
+        return (
+            f"assumed a machine of {size}, the most in use at once; --machine nodes=N "
+            "sets it"
         )
 
     def unused(self, jobs: Iterable[SwfJob]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ioopt.errors import InstanceError, UsageError
+from ioopt.formats.io_rule import MachineRule
 from ioopt.formats.job_log import read_log
 from ioopt.formats.job_times import span_of
 from ioopt.formats.swf.io import batch_io_from_swf
@@ -71,7 +72,7 @@ def test_every_row_of_the_slurm_sample():
     assert jobs_of(log) == SACCT_JOBS
     said = "\n".join((*log.warnings, *log.usable_jobs()[1]))
     for what in (
-        "times without an offset, taken for UTC (import sacct --time-zone): "
+        "times without an offset, taken for UTC (--time-zone): "
         "2024-05-06T08:00:00 and 31 more",
         "steps, not read: 100.batch and 1 more",
         "without a time limit: the run time",
@@ -80,9 +81,16 @@ def test_every_row_of_the_slurm_sample():
         "cancelled before they ran: 105",
         "without a run time: 101, 107",
         "renumbered: 106",
-        "machine of 64 processors, the most in use at once",
     ):
         assert what in said
+    assert log.machine_processors()[0] == 64
+    # 100 has two nodes and 108 one: AllocTRES says so.
+    assert {job.id: job.nodes for job in log.usable_jobs()[0]}[100] == 2
+    assert log.machine_nodes() == (
+        2,
+        "assumed a machine of 2 nodes, the most in use at once; --machine nodes=N sets "
+        "it",
+    )
     assert log.epoch == 1714982400  # 2024-05-06 08:00 UTC
     assert read_log(SACCT, "sacct", "Europe/Stockholm").epoch == 1714982400 - 7200
 
@@ -239,7 +247,8 @@ def test_the_parent_of_an_array_is_no_job(tmp_path) -> None:
     log = logged(tmp_path, text)
     assert [job.id for job in log.jobs] == [700] and log.machine_processors() == (
         4,
-        None,
+        "assumed a machine of 4 processors, the most in use at once; --machine nodes=N "
+        "sets it",
     )
     assert any("arrays, whose tasks have records" in said for said in log.warnings)
 
@@ -472,9 +481,34 @@ def test_a_time_in_1970_is_none(tmp_path, never: str) -> None:
         f"9|2024-05-01T11:00:00|2024-05-01T11:00:00|{never}|NODE_FAIL|8\n",
     )
     jobs, said = log.usable_jobs()
-    assert [job.id for job in jobs] == [7] and log.machine_processors() == (8, None)
+    assert [job.id for job in jobs] == [7] and log.machine_processors()[0] == 8
     assert "1 jobs left out, cancelled before they ran: 8" in said
     assert "1 jobs left out, without a run time: 9" in said
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "nodes"),
+    [
+        ("NNodes", "3", 3),
+        ("AllocNodes|NNodes", "0|2", 2),  # 0: unknown
+        ("AllocNodes|AllocTRES", "4|cpu=8,node=2", 4),
+        ("AllocTRES", "cpu=8,mem=1G,node=2", 2),
+        ("AllocTRES", "cpu=8", None),
+        ("ReqNodes", "5", None),  # asked for, perhaps not what it got
+    ],
+)
+def test_nodes_of_a_job(tmp_path, columns: str, cells: str, nodes: int | None) -> None:
+    heading = f"JobID|Submit|Start|End|State|NCPUS|{columns}"
+    log = logged(tmp_path, f"{heading}\n7|{TIMES}|8|{cells}\n")
+    assert [job.nodes for job in log.jobs] == [nodes]
+    made = batch_io_from_swf(log)
+    assert made.jobs[0].nodes == (nodes or 8)  # else each processor is a node
+    assert any(
+        "state --machine processors_per_node" in text for text in made.warnings
+    ) is (nodes is None)
+    stated = batch_io_from_swf(log, machine=MachineRule(processors_per_node=8, nodes=9))
+    assert stated.jobs[0].nodes == 1
+    assert not any("assumed a machine" in text for text in stated.warnings)
 
 
 def test_one_of_several_clusters_is_named(tmp_path) -> None:
@@ -484,9 +518,8 @@ def test_one_of_several_clusters_is_named(tmp_path) -> None:
         InstanceError, match=r"alpha \(1 rows\), beta \(2 rows\); choose one"
     ):
         rows(tmp_path, heading, *lines)
-    jobs, said = rows(tmp_path, heading, *lines, cluster="beta")
+    jobs, _ = rows(tmp_path, heading, *lines, cluster="beta")
     assert jobs == [(1, 16, 3600), (2, 4, 3600)]
-    assert any("machine of 20 processors" in text for text in said)
     assert rows(tmp_path, heading, *lines[1:])[0] == jobs
     with pytest.raises(UsageError, match=r"--cluster gamma: .*alpha"):
         rows(tmp_path, heading, *lines, cluster="gamma")

@@ -165,17 +165,27 @@ def test_a_log_is_of_the_job_that_ran_when_it_starts(start, procs, said) -> None
     assert (log.start_seconds, log.processes) == (start, 4)
     row = line(id=77, submit=100, run=1000, procs=procs)
     jobs = parse_swf(f"; UnixStartTime: 900\n{HEAD}{row}", "log.swf")
-    made = batch_io_from_swf(jobs, darshan=[log])
-    about = [text for text in made.warnings if "Darshan logs" in text]
-    assert about == ([] if said is None else [said])
-    assert (made.jobs[0].io_bytes_per_second is None) == (said is not None)
+    if said is None:
+        made = batch_io_from_swf(jobs, darshan=[log])
+        assert not [text for text in made.warnings if "Darshan logs" in text]
+        assert made.jobs[0].io_bytes_per_second is not None
+        return
+    with pytest.raises(InstanceError) as refused:
+        batch_io_from_swf(jobs, darshan=[log])
+    assert f"no Darshan log belongs to a job: {said}" in str(refused.value)
+    # 1005 s and the start of the log, in minutes of 1970.
+    assert "has jobs 77 to 77, started 1970-01-01T00:16" in str(refused.value)
+    assert f"the Darshan logs start 1970-01-01T00:{start // 60:02}" in str(
+        refused.value
+    )
 
 
 def test_a_log_of_too_many_processes_is_not_of_the_job() -> None:
     text = HEADER.replace("nprocs: 4", "nprocs: 5") + write_record(0, 1, 10, 14, 100)
     log = summarise(parse_text(text, "job.txt"))
-    made = batch_io_from_swf(trace(line(id=77, procs=1)), darshan=[log])
-    said = made.warnings
+    with pytest.raises(InstanceError) as refused:
+        batch_io_from_swf(trace(line(id=77, procs=1)), darshan=[log])
+    said = str(refused.value)
     assert (
         "1 Darshan logs have the number of a job with too few processors for "
         "their processes: 77" in said
@@ -184,7 +194,6 @@ def test_a_log_of_too_many_processes_is_not_of_the_job() -> None:
         "start times of Darshan logs are not compared: the trace has no UnixStartTime"
         in said
     )
-    assert made.jobs[0].io_bytes_per_second is None
 
 
 def test_a_job_shorter_than_its_log() -> None:
