@@ -115,8 +115,8 @@ class IoArbiter:
         iteration_seconds: float | None = None,
         io_bytes_per_second: float | None = None,
     ) -> None:
-        """Register the request *id* of a job on *nodes* nodes, made at time *now*, to
-        transfer *size* bytes.
+        """Register the request *id* of a job on *nodes* nodes, made at time *now*
+        (seconds), to transfer *size* bytes.
 
         *start_seconds* is when the job started, *compute_seconds_so_far* its computing
         up to now in seconds, and *ideal_io_seconds_so_far* the seconds of its earlier
@@ -191,8 +191,8 @@ class IoArbiter:
     def decide(
         self, now: float, deadline: float | None = None
     ) -> dict[int | str, float]:
-        """Return the rate of every outstanding request at time *now*, in bytes per
-        second; requests that wait have rate 0.
+        """Return the rate of every outstanding request at time *now* (seconds), in
+        bytes per second; requests that wait have rate 0.
 
         This method never raises. When the policy raises, misses the *deadline*
         (seconds) or returns rates that the machine cannot provide, the storage rate is

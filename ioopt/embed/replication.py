@@ -384,8 +384,8 @@ class ReplicationPlanner:
         """Remove *node* and the files on it, return its running tasks to the waiting
         tasks, and make a new plan.
 
-        *deadline* (seconds) and the value returned are as in :meth:`plan`. A note names a task that fits none of the
-        other nodes.
+        *deadline* (seconds) and the value returned are as in :meth:`plan`. A note
+        names a task that fits none of the other nodes.
         """
         until = Deadline(arguments.deadline(deadline))
         if arguments.name(node, "node") not in self._nodes:

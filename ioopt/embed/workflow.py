@@ -69,8 +69,8 @@ class WorkflowDispatcher(LiveView):
 
     *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
     *policy* is the name of a dispatcher, and *settings* are its settings. *products*
-    says where the outputs of ended tasks are: on the ``storage``, or only on
-    their ``nodes``. A dispatcher that raises, returns an invalid answer or is late is
+    says where the outputs of ended tasks are: on the ``storage``, or only on their
+    ``nodes``. A dispatcher that raises, returns an invalid answer or is late is
     replaced by ``locality`` until the run ends, and ``notes`` say so. Once a task has
     been placed on a node, the files that it reads or writes are assumed to be on that
     node, until :meth:`evicted` is called. The object reads no clock and no file, and is
@@ -135,8 +135,8 @@ class WorkflowDispatcher(LiveView):
         placed.
 
         A task is ready once all submitted tasks that write its inputs have ended; those
-        whose files were lost run again. Raises InstanceError for contradictory tasks or files, and UsageError for a task
-        that fits no node.
+        whose files were lost run again. Raises InstanceError for contradictory tasks or
+        files, and UsageError for a task that fits no node.
         """
         before = len(self._files)
         added = [validate(Task, task, "tasks") for task in tasks]
@@ -158,8 +158,8 @@ class WorkflowDispatcher(LiveView):
         return f not in self._writer or (self._stored and f in self._written)
 
     def next(self, now: float, deadline: float | None = None) -> list[Placement]:
-        """Return the tasks that start at time *now*, each with its node and the files
-        to stage.
+        """Return the tasks that start at time *now* (seconds), each with its node and
+        the files to stage.
 
         *deadline*, in seconds, is for all decisions of the call together.
         """

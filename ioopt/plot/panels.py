@@ -207,7 +207,7 @@ def _files_held(schedule: Json) -> Steps:
         Series(name, colour, steps_of(changes[name]))
         for name, colour in zip(names, HUES)
     ]
-    note = "The result has no bytes of disks, so files are counted."
+    note = "Bytes on the disks are not in this result, so files are counted."
     if len(names) > len(series):
         note += f" The first {len(series)} of {len(names)} nodes are shown."
     return Steps("Disks: files brought and not deleted", "files", series, note)
