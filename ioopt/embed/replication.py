@@ -362,9 +362,9 @@ class ReplicationPlanner:
     ) -> Decision[int]:
         """Add *node*, which is new or was lost before, and make a new plan.
 
-        *deadline* (seconds) and the value returned are as in :meth:`plan`. Raises UsageError for a node that is known
-        already, and InstanceError for a node that holds unknown files; nothing changes
-        then.
+        *deadline* (seconds) and the value returned are as in :meth:`plan`. Raises
+        UsageError for a node that is known already, and InstanceError for a node that
+        holds unknown files; nothing changes then.
         """
         until = Deadline(arguments.deadline(deadline))
         new: Node = validate(Node, node, "nodes")

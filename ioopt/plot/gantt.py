@@ -203,6 +203,7 @@ def _arrow_entry() -> Any:
         [],
         color=BLACK,
         lw=0.9,
+        alpha=0.75,
         marker=">",
         markersize=5,
         label="from the sending node",
@@ -227,6 +228,7 @@ def _draw_arrow(
         mutation_scale=9,
         color=BLACK,
         lw=0.9,
+        alpha=0.75,
         shrinkA=0,
         shrinkB=0,
     )

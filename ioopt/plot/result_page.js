@@ -153,7 +153,8 @@ class Panel {
     const from = (source + 0.5 + (up ? -0.38 : 0.38)) * high;
     const to = (top + 0.5 + (up ? height : 0)) * high;
     make("path", inside, {d: `M${x} ${from}L${x} ${to}M${x - 3} ${to + back}L${x} ${to}`
-      + `L${x + 3} ${to + back}`, fill: "none", stroke: "#000", "pointer-events": "none"});
+      + `L${x + 3} ${to + back}`, fill: "none", stroke: "#000", "stroke-opacity": 0.6,
+      "pointer-events": "none"});
   }
 
   // Return the height of the panel in the unit of its values.

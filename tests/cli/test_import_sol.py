@@ -233,7 +233,7 @@ def test_a_problem_solved_by_pulp_is_read_like_a_file(lp, run, tmp_path):
     result.save(str(tmp_path / "result.json"))
     assert run("check", "cycle3", "result.json")[0] == 0
     solved.variablesDict()["T_t0_n0"].varValue = 0.5
-    with pytest.raises(InstanceError, match="T_t0_n0 is 0.5, not a"):
+    with pytest.raises(InstanceError, match="T_t0_n0 is 0"):
         ioopt.from_pulp("cycle3", solved)
     with pytest.raises(InstanceError, match="is not a variable of the"):
         ioopt.from_pulp("two-pairs", solved)
