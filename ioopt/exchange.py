@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.families import Kind
+from ioopt.families import EXACT, WARM_START, Kind
 from ioopt.formats.solution import Solution
 from ioopt.known_plans import known_plans
 from ioopt.models.program import Number, Program, Row
 from ioopt.problems.base import Problem
-from ioopt.registry import kind_of_problem
+from ioopt.registry import kind_of_problem, solvers_for
 from ioopt.result import Result, Status
 from ioopt.solvers.backends.answer import FEASIBILITY
 from ioopt.solvers.model_files import (
@@ -135,6 +135,17 @@ def result_of_pulp(
     return _result(problem, exported, header, solution, notes, about)
 
 
+def _who_may_prove(kind: Kind) -> str:
+    """Return the words on the exact solver of *kind* that starts from a result; an
+    empty string if there is none.
+    """
+    for row in solvers_for(kind.kind):
+        if {EXACT, WARM_START} <= row.abilities:
+            command = f"ioopt solve INSTANCE --solver {row.name} --warm-start RESULT"
+            return f"; `{command}` may"
+    return ""
+
+
 def _solution_of(lp: LpProblem) -> Solution:
     """Return what PuLP knows of the solution of *lp*."""
     from pulp import LpSolution, LpStatus, value
@@ -186,7 +197,7 @@ def _result(
             "optimal"
         )
         if not exported.relaxed:
-            note += "; an exact solver that starts from this result (--warm-start) may"
+            note += _who_may_prove(kind)
         result = result.model_copy(update={"notes": (*result.notes, note)})
     return result
 

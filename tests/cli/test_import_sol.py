@@ -145,7 +145,7 @@ def test_a_better_bound_than_the_quick_one_is_needed_for_optimal(run, tmp_path):
     (tmp_path / "mine.json").write_text(json.dumps(cycle3))
     command = ("import", "sol", SAMPLES / CBC, "--instance", "mine.json")
     code, _, err = run(*command, "-o", "result.json")
-    assert code == 0 and "that starts from this result (--warm-start) may" in err
+    assert code == 0 and "solve INSTANCE --solver ip --warm-start RESULT` may" in err
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["status"] == "feasible" and result["bound"] < result["objective"]
 
