@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.native import short_name
 from ioopt.options import LEFT, nearest, suggest
 
 
@@ -39,9 +38,10 @@ def entries() -> dict[str, dict[str, Any]]:
 def resolve(source: str | os.PathLike[str]) -> str:
     """Return the path of *source*, which is a path or the name of a bundled instance.
 
-    ``-`` (standard input) and existing files are returned unchanged. Raises
-    InstanceError for any other name; the message suggests a bundled instance with a
-    similar name, or says what to take for one of version 0.2 that was removed.
+    ``-`` (standard input) and existing files are returned unchanged, and so is a name
+    that resembles no bundled instance. Raises InstanceError for a name that resembles a
+    bundled one, which the message suggests, and for a bundled instance of version 0.2
+    that was removed.
     """
     name = os.fspath(source)
     if name == "-" or os.path.exists(name):
@@ -52,11 +52,12 @@ def resolve(source: str | os.PathLike[str]) -> str:
     if name in LEFT["instance"]:
         raise InstanceError(f"{name}: {LEFT['instance'][name]}")
     near = nearest(name, entries())
-    advice = f"did you mean {near!r}?" if near else "see `ioopt instances`"
-    raise InstanceError(
-        f"{short_name(name)}: no such file, and no bundled instance has that name; "
-        f"{advice}"
-    )
+    if near is not None:
+        raise InstanceError(
+            f"{name}: no such file, and no bundled instance has that name; did "
+            f"you mean {near!r}?"
+        )
+    return name
 
 
 def bundled(name: str) -> dict[str, Any]:

@@ -78,9 +78,14 @@ def load(source: Any) -> Any:
     """
     if isinstance(source, (str, os.PathLike)):
         path = resolve(source)
-        return problem_from_dict(
-            read_json(path), "<stdin>" if path == "-" else os.fspath(source)
-        )
+        try:
+            data = read_json(path)
+        except errors.MissingFileError as error:
+            raise errors.InstanceError(
+                f"{error}, and no bundled instance has that name (see `ioopt "
+                "instances`)"
+            ) from None
+        return problem_from_dict(data, "<stdin>" if path == "-" else os.fspath(source))
     if isinstance(source, Mapping):
         return problem_from_dict(source, "instance")
     if hasattr(source, "build"):

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, to_json
 
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, MissingFileError, UsageError
 from ioopt.options import nearest
 from ioopt.options import shown as shown
 
@@ -80,12 +80,12 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
         elif raw[:4] == ZIP_MAGIC:
             raw = _unzipped(raw, name)
     except FileNotFoundError:
-        raise InstanceError(f"{short_name(name)}: no such file") from None
+        raise MissingFileError(f"{_short(name)}: no such file") from None
     except IsADirectoryError:
         raise InstanceError(f"{name}: is a directory; name a file in it") from None
     except (OSError, EOFError, zlib.error) as error:
         why = getattr(error, "strerror", None) or error
-        raise InstanceError(f"{short_name(name)}: cannot be read: {why}") from None
+        raise InstanceError(f"{_short(name)}: cannot be read: {why}") from None
     return raw
 
 
@@ -171,7 +171,7 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
         raise  # The reader of a pipe has ended, as may happen to standard output.
     except OSError as error:
         why = error.strerror or error
-        raise UsageError(f"{short_name(path)}: cannot be written: {why}") from None
+        raise UsageError(f"{_short(path)}: cannot be written: {why}") from None
 
 
 def check_writable(target: str | os.PathLike[str]) -> None:
@@ -185,15 +185,15 @@ def check_writable(target: str | os.PathLike[str]) -> None:
         parent = os.stat(path.parent)
     except OSError as error:
         raise UsageError(
-            f"{short_name(path)}: cannot be written: {error.strerror}"
+            f"{_short(path)}: cannot be written: {error.strerror}"
         ) from None
     if not stat.S_ISDIR(parent.st_mode):
         raise UsageError(
-            f"{short_name(path)}: cannot be written: {os.strerror(errno.ENOTDIR)}"
+            f"{_short(path)}: cannot be written: {os.strerror(errno.ENOTDIR)}"
         )
 
 
-def short_name(path: str | Path) -> str:
+def _short(path: str | Path) -> str:
     """Return the name of a file for a message: only its end if it is very long."""
     name = os.fspath(path)
     if len(name) <= LONGEST_SHOWN:
