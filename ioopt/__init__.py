@@ -40,6 +40,7 @@ __all__ = [
     "Workflow",
     "check",
     "compare",
+    "from_pulp",
     "load",
     "model",
     "simulate",
@@ -109,6 +110,31 @@ def to_pulp(model: ExportedModel) -> LpProblem:
     from ioopt.solvers.backends import pulp_program
 
     return pulp_program.to_pulp(model.program.in_seconds())[0]
+
+
+def from_pulp(
+    source: Any,
+    lp: LpProblem,
+    which: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Result:
+    """Return the checked, simulated :class:`Result` of a solved PuLP problem.
+
+    *lp* is what :func:`to_pulp` made of ``model(source, which, settings)``, and rows
+    may have been added to it. Names, whole numbers and rows are checked as by ``ioopt
+    import sol``; a note says what was added. Raises InstanceError for a problem without
+    a solution, and for a solution that is not one of this model.
+
+    >>> import pulp
+    >>> lp = to_pulp(model("cycle3"))
+    >>> lp.solve(pulp.PULP_CBC_CMD(msg=False))
+    1
+    >>> round(from_pulp("cycle3", lp).objective, 3)
+    5.184
+    """
+    from ioopt import exchange, solving
+
+    return exchange.result_of_pulp(solving.load(source), lp, which, settings or {})
 
 
 def solve(

@@ -97,17 +97,20 @@ def deadline(value: object) -> float | None:
     """
     if value is None:
         return None
-    if not is_real(value):
+    if not is_real(value) or value < 0:  # type: ignore[operator]
         raise UsageError(
-            f"deadline: wanted a number of seconds or None, not {shown(value)}"
+            f"deadline: wanted seconds of 0 or more, or None, not {shown(value)}"
         )
     return float(value)  # type: ignore[arg-type]
 
 
 def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
-    """Return (deadline, notes) for a call that must not raise; a bad deadline becomes
-    None, and a note says so.
+    """Return (deadline, notes) for a call that must not raise. A negative deadline
+    becomes 0, and one that is not a number becomes None; a note says so.
     """
+    if is_real(value) and value < 0:  # type: ignore[operator]
+        said = f"deadline: wanted seconds of 0 or more, not {shown(value)}; taken as 0"
+        return 0.0, (said,)
     try:
         return deadline(value), ()
     except UsageError as error:

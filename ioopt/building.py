@@ -86,9 +86,11 @@ class Batch:
         load({**self.data, **self._beside({})})
 
     def build(self) -> ReplicationProblem:
-        """Return the problem; raise InstanceError with one line that names the
-        fault.
+        """Return the problem; raise InstanceError with one line that names the fault,
+        such as that it has no task.
         """
+        if not self.data["tasks"]:
+            raise InstanceError(f"{self.data['name']}: has no task; add_task adds one")
         problem: ReplicationProblem = load(self.data)
         return problem
 

@@ -49,6 +49,10 @@ class InstanceError(IooptError):
     exit_code = ExitCode.USAGE
 
 
+class MissingFileError(InstanceError):
+    """An input file that does not exist."""
+
+
 class UnsolvableInstanceError(InstanceError):
     """A well-formed instance without any plan: a task is larger than every disk."""
 

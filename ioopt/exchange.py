@@ -1,19 +1,22 @@
 """Exchange integer programs with other solvers: write the program of an instance, and
-turn a solution file into a checked result.
+turn a solution into a checked result.
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ioopt.errors import InstanceError, UsageError
-from ioopt.families import Kind
+from ioopt.families import EXACT, WARM_START, Kind
 from ioopt.formats.solution import Solution
 from ioopt.known_plans import known_plans
 from ioopt.models.program import Number, Program, Row
 from ioopt.problems.base import Problem
-from ioopt.registry import kind_of_problem
+from ioopt.registry import kind_of_problem, solvers_for
 from ioopt.result import Result, Status
 from ioopt.solvers.backends.answer import FEASIBILITY
 from ioopt.solvers.model_files import (
@@ -25,11 +28,15 @@ from ioopt.solvers.model_files import (
     numbered_names,
     read_header,
     spec_of,
+    text_of,
     write_model,
 )
 from ioopt.solving import result_of_plan
 from ioopt.units import show
 from ioopt.verdict import strongest
+
+if TYPE_CHECKING:
+    from pulp import LpProblem
 
 PROGRAMS_GAP = 1e-3
 """The relative gap within which a program may call a solution optimal. Most stop at a
@@ -43,13 +50,16 @@ def export_model(
     form: str | None = None,
     settings: Mapping[str, str] | None = None,
     model: str | None = None,
-) -> None:
+) -> str | None:
     """Write the program of *problem* that *model* names (None: the default of its kind)
     to *output*, in the form of :func:`write_model`.
+
+    Return the reason why the program has no solution, if that is known.
     """
     what = f"{form or 'model'} export"
     exported, header = model_of(problem, model, settings or {}, what)
     write_model(exported.program, header, output, form)
+    return exported.unsolvable
 
 
 def model_of(
@@ -88,42 +98,116 @@ def result_of_solution(
         stated, text = read_header(path)
         _require_same(problem, stated, model)
         model, settings = stated.model, stated.settings
-    kind = kind_of_problem(problem)
     exported, header = model_of(problem, model, settings, "import sol")
-    _require_found(solution)
+    _require_found(solution, exported)
     about = header.describe()
+    notes: list[str] = []
     if text is None:
-        about += "; if it was exported with other settings, add --model FILE.lp"
-    program = exported.program.in_seconds()
-    notes = [] if text is None else changes(exported.program, header, str(path), text)
+        about += (
+            "; give the --instance that was exported, and --model FILE.lp if it was "
+            "exported with other settings"
+        )
+    else:
+        form = Path(str(path)).suffix.lower().lstrip(".")
+        notes = changes(exported.program, header, str(path), text, form)
     if solution.numbered:
-        solution = _with_names(solution, text, program)
-    values = values_of(program, solution, about)
+        solution = _with_names(solution, text, exported.program)
+    return _result(problem, exported, header, solution, notes, about)
+
+
+def result_of_pulp(
+    problem: Problem,
+    lp: LpProblem,
+    model: str | None,
+    settings: Mapping[str, object],
+) -> Result:
+    """Return the checked and replayed result of a solved PuLP problem, which
+    :func:`ioopt.to_pulp` made of *problem*, *model* and *settings*.
+
+    Raise as :func:`result_of_solution` does.
+    """
+    exported, header = model_of(problem, model, settings, "from_pulp")
+    solution = _solution_of(lp)
+    _require_found(solution, exported)
+    about = header.describe()
+    text = text_of(lp, "lp")
+    notes = changes(exported.program, header, solution.path, text, "lp")
+    return _result(problem, exported, header, solution, notes, about)
+
+
+def _who_may_prove(kind: Kind) -> str:
+    """Return the words on the exact solver of *kind* that starts from a result; an
+    empty string if there is none.
+    """
+    for row in solvers_for(kind.kind):
+        if {EXACT, WARM_START} <= row.abilities:
+            command = f"ioopt solve INSTANCE --solver {row.name} --warm-start RESULT"
+            return f"; `{command}` may"
+    return ""
+
+
+def _solution_of(lp: LpProblem) -> Solution:
+    """Return what PuLP knows of the solution of *lp*."""
+    from pulp import LpSolution, LpStatus, value
+
+    found = lp.sol_status > 0
+    values = {}
+    for variable in lp.variables():
+        if variable.varValue is not None:
+            values[variable.name] = variable.varValue
+    return Solution(
+        path=f"PuLP problem {lp.name}",
+        program="PuLP",
+        claim=LpSolution[lp.sol_status] if found else LpStatus[lp.status],
+        found=found,
+        objective=value(lp.objective) if values else None,
+        values=values,
+    )
+
+
+def _result(
+    problem: Problem,
+    exported: ExportedModel,
+    header: Header,
+    solution: Solution,
+    changed: Sequence[str],
+    about: str,
+) -> Result:
+    """Return the checked and replayed result of a *solution* of the model *exported*.
+
+    *changed* are the notes on what the user changed in the program, and *about* names
+    the model in messages.
+    """
+    kind = kind_of_problem(problem)
+    values = values_of(exported.program.in_seconds(), solution, about)
     outcome = exported.outcome(values)
     outcome = replace(
         outcome,
         bound=_bound(problem, kind, exported, outcome.bound),
         objective_name=exported.objective,
-        notes=(_claim(solution), *notes, *outcome.notes),
+        notes=(_claim(solution), *changed, *outcome.notes),
     )
     result = result_of_plan(
         problem, solution.program, outcome, {"settings": header.settings}
     )
     _require_objective(solution, kind, exported, result, about)
-    if result.status is Status.FEASIBLE and solution.says_optimal:
+    if result.status is Status.FEASIBLE and solution.says_optimal and not changed:
         note = (
-            "no bound that is known without solving proves it optimal; an exact solver "
-            "that starts from this result (--warm-start) may"
+            "the bound is the one that is known without solving, and does not prove it "
+            "optimal"
         )
+        if not exported.relaxed:
+            note += _who_may_prove(kind)
         result = result.model_copy(update={"notes": (*result.notes, note)})
     return result
 
 
-def changes(program: Program, header: Header, path: str, text: str) -> list[str]:
-    """Return a note if the exported file *path* with the content *text* was changed:
-    what was added is not checked.
+def changes(
+    program: Program, header: Header, path: str, text: str, form: str
+) -> list[str]:
+    """Return a note if the exported file *path* with the content *text*, which is in
+    the form ``lp`` or ``mps``, was changed: what was added is not checked.
     """
-    form = Path(path).suffix.lower().lstrip(".")
 
     def lines(content: str) -> list[str]:
         """Return the lines without comments, which begin with these characters."""
@@ -161,7 +245,10 @@ def _bound(
 
 def _claim(solution: Solution) -> str:
     """Return the note on what the file says of its solution."""
-    words = f"{solution.path} ({solution.program}) says {solution.claim!r}"
+    words = solution.path
+    if solution.program not in words:
+        words += f" ({solution.program})"
+    words += f" says {solution.claim!r}"
     if solution.objective is not None:
         words += f" with objective {show(solution.objective)}"
     return f"{words}; status and figures here are ioopt's own"
@@ -176,13 +263,16 @@ def _require_same(problem: Problem, header: Header, path: str) -> None:
         )
 
 
-def _require_found(solution: Solution) -> None:
+def _require_found(solution: Solution, exported: ExportedModel) -> None:
     """Raise InstanceError if a file has no solution."""
     if solution.found and solution.values:
         return
+    why = ", which ioopt cannot check"
+    if exported.unsolvable is not None:
+        why = f"; {exported.unsolvable}"
     raise InstanceError(
         f"{solution.path}: holds no solution: {solution.program} says "
-        f"{solution.claim!r}, which ioopt cannot check"
+        f"{solution.claim!r}{why}"
     )
 
 

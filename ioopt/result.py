@@ -329,7 +329,9 @@ class Result(BaseModel):
         left_out = {self._own, self.measure, "noise", "noisy_p95_seconds"}
         left_out |= resolve_name("ioopt.verdict:bounds_left_out")(self)
         found: list[tuple[str, Any]] = []
-        for name, value in self.metrics.items():
+        # Bounds come first, beside the values that they bound.
+        for name in sorted(self.metrics, key=lambda name: "_bound" not in name):
+            value = self.metrics[name]
             leaves = list(_leaves(name, value))
             if name not in left_out and len(leaves) <= SHOWN_LEAVES:
                 found += leaves

@@ -36,7 +36,7 @@ from ioopt.protocols import (
 )
 from ioopt.registry import measure_of
 from ioopt.result import Result, StopReason, Violation, plan_dict, violation
-from ioopt.units import parse_seconds
+from ioopt.units import parse_seconds, title
 from ioopt.verdict import (
     Claim,
     Evidence,
@@ -78,9 +78,14 @@ def load(source: Any) -> Any:
     """
     if isinstance(source, (str, os.PathLike)):
         path = resolve(source)
-        return problem_from_dict(
-            read_json(path), "<stdin>" if path == "-" else os.fspath(source)
-        )
+        try:
+            data = read_json(path)
+        except errors.MissingFileError as error:
+            raise errors.InstanceError(
+                f"{error}, and no bundled instance has that name (see `ioopt "
+                "instances`)"
+            ) from None
+        return problem_from_dict(data, "<stdin>" if path == "-" else os.fspath(source))
     if isinstance(source, Mapping):
         return problem_from_dict(source, "instance")
     if hasattr(source, "build"):
@@ -705,11 +710,31 @@ def _checked(
         simulate_seconds=request.deadline.elapsed() - begun,
         metrics={**found.metrics, **answer.proofs},
         violations=violations,
-        notes=(*outcome.notes, *notes, *replay.notes, *wrong, *answer.notes),
+        notes=(
+            *outcome.notes,
+            *notes,
+            *_two_values(answer.metric, values["measure"], replay),
+            *replay.notes,
+            *wrong,
+            *answer.notes,
+        ),
         settings=settings,
         plan=plan_dict(outcome.plan),
         schedule=schedule,
         **values,
+    )
+
+
+def _two_values(objective: Metric, measure: str, replay: _Replay) -> tuple[str, ...]:
+    """Return a note that tells the minimised *objective* from the *measure*, which the
+    replay gives; nothing if they are one, or if the objective needs no words.
+    """
+    if objective.name == measure or not objective.meaning or not replay.simulation:
+        return ()
+    own, shown = title(objective.name), title(measure)
+    return (
+        f"the objective is {own}: {objective.meaning}; {shown} is of the replay on a "
+        "clock, where tasks wait for files; each bound is of the value that it names",
     )
 
 

@@ -86,6 +86,9 @@ def exact(value: int | float | Fraction | str) -> Fraction:
 
 def _amount(text: str, what: str, known: str) -> tuple[Fraction, str]:
     """Return the number and the unit in *text*."""
+    sign, _, unsigned = text.rpartition("-")
+    if unsigned != text and not sign.strip() and _QUANTITY.match(unsigned):
+        raise UsageError(f"{what} {text[:40]!r} is negative; it must be 0 or more")
     match = _QUANTITY.match(text)
     if match is None:
         raise UsageError(

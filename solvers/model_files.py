@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, parse_json, read_text, write_text
@@ -22,6 +22,9 @@ from ioopt.options import parse_settings, suggest
 from ioopt.problems.base import Json, Problem, Record
 from ioopt.protocols import Outcome
 from ioopt.solvers.backends.pulp_program import to_pulp
+
+if TYPE_CHECKING:
+    from pulp import LpProblem
 
 ProblemT = TypeVar("ProblemT")
 SettingsT = TypeVar("SettingsT", bound=Record)
@@ -37,6 +40,7 @@ class ExportedModel:
     ``objective`` is the metric that the program optimises, and ``per_unit`` the value
     of the metric for 1 of the program's objective. A ``relaxed`` program also has
     solutions that no plan can carry out, so that bounds of plans do not hold for it.
+    ``unsolvable`` says why the program has no solution, as far as that is known.
     """
 
     program: Program
@@ -44,6 +48,7 @@ class ExportedModel:
     objective: str
     relaxed: bool = False
     per_unit: float = 1.0
+    unsolvable: str | None = None
 
 
 class NoSettings(Record):
@@ -152,13 +157,18 @@ def model_text(program: Program, header: Header, form: str) -> str:
     *header*.
     """
     lp, _ = to_pulp(program.in_seconds())
+    return header.lines(FORMS[form]) + text_of(lp, form)
+
+
+def text_of(lp: "LpProblem", form: str) -> str:
+    """Return a PuLP problem in the form ``lp`` or ``mps``."""
     with tempfile.TemporaryDirectory(prefix="ioopt-export-") as folder:
         draft = Path(folder, f"model.{form}")
         if form == "lp":
             lp.writeLP(str(draft))
         else:
-            lp.writeMPS(str(draft), with_objsense=program.maximise)
-        return header.lines(FORMS[form]) + draft.read_text("utf-8")
+            lp.writeMPS(str(draft), with_objsense=lp.sense < 0)  # LpMaximize
+        return draft.read_text("utf-8")
 
 
 FORMS = {"lp": "\\", "mps": "*"}

@@ -42,7 +42,10 @@ def _model(form: str) -> None:
         from ioopt.exchange import export_model
 
         problem, _ = _exported(file, form)
-        export_model(problem, output, form, settings, model)
+        unsolvable = export_model(problem, output, form, settings, model)
+        if unsolvable is not None and not quiet():
+            said = f"the program has no solution: {unsolvable}"
+            click.echo(f"ioopt: warning: {file}: {said}", err=True)
 
 
 _model("lp")

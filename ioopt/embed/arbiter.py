@@ -19,7 +19,7 @@ which rate each of them may transfer.
 from bisect import insort
 from collections.abc import Mapping
 from operator import attrgetter, le
-from typing import Self
+from typing import Annotated, Self
 
 from ioopt import arguments
 from ioopt.decisions.batch_io import (
@@ -37,7 +37,7 @@ from ioopt.formats.native import validate
 from ioopt.options import shown
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import IoRequest, Machine
-from ioopt.registry.policies import io_policy
+from ioopt.registry.policies import NameOf, io_policy
 from ioopt.solvers.batch_io.base_line import BASE_LINE
 from ioopt.units import counted
 
@@ -72,7 +72,7 @@ class IoArbiter:
     def __init__(
         self,
         machine: Json | Machine,
-        policy: str | IoPolicy | DecideFunction = "fill",
+        policy: Annotated[str, NameOf("batch-io")] | IoPolicy | DecideFunction = "fill",
         settings: Mapping[str, object] | None = None,
     ) -> None:
         self.machine: Machine = validate(Machine, machine, "machine")
@@ -117,13 +117,17 @@ class IoArbiter:
         iteration_seconds: float | None = None,
         io_bytes_per_second: float | None = None,
     ) -> None:
-        """Register the request *id* of a job on *nodes* nodes, made at time *now*, to
-        transfer *size* bytes.
+        """Register the request *id* of a job on *nodes* nodes, made at time *now*
+        (seconds), to transfer *size* bytes.
 
-        The other keywords are those of a request in an ``ioopt/io-requests`` document;
-        the policy ``cons-min-aggr-sld`` needs them. Raises InstanceError for invalid
-        values, an id that is outstanding already, number ids mixed with text ids, and
-        more nodes than the machine has.
+        *start_seconds* is when the job started, *compute_seconds_so_far* its computing
+        up to now in seconds, and *ideal_io_seconds_so_far* the seconds of its earlier
+        transfers without congestion; the policy ``cons-min-aggr-sld`` needs these
+        three. *iteration_seconds* is how long one iteration of the job takes (None:
+        known parts are added up). *io_bytes_per_second* is the job's own peak rate
+        (None: that of its nodes). Raises InstanceError for invalid values, an id that
+        is outstanding already, number ids mixed with text ids, and more nodes than the
+        machine has.
         """
         given = {
             "id": id,
@@ -136,7 +140,11 @@ class IoArbiter:
             "ideal_io_seconds_so_far": ideal_io_seconds_so_far,
             "io_bytes_per_second": io_bytes_per_second,
         }
-        item: IoRequest = validate(IoRequest, given, f"request {id!r}")
+        try:
+            item: IoRequest = validate(IoRequest, given, f"request {id!r}")
+        except InstanceError as error:  # in the words of this call
+            text = str(error).replace("left_bytes", "size")
+            raise InstanceError(text.replace("request_seconds", "now")) from None
         if item.nodes > self.machine.nodes:
             raise InstanceError(
                 f"request {id!r}: nodes {nodes}, but the machine has "
@@ -185,8 +193,8 @@ class IoArbiter:
     def decide(
         self, now: float, deadline: float | None = None
     ) -> dict[int | str, float]:
-        """Return the rate of every outstanding request at time *now*, in bytes per
-        second; requests that wait have rate 0.
+        """Return the rate of every outstanding request at time *now* (seconds), in
+        bytes per second; requests that wait have rate 0.
 
         This method never raises. When the policy raises, misses the *deadline*
         (seconds) or returns rates that the machine cannot provide, the storage rate is

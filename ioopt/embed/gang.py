@@ -23,16 +23,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Annotated, Literal
 
 from typing_extensions import TypedDict
 
+from ioopt import arguments
 from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
 from ioopt.embed.guard import Guard, Refused, note, restoring
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.gang import Machine, mask_of, nodes_of
-from ioopt.registry.policies import gang_policy
+from ioopt.registry.policies import NameOf, gang_policy
 from ioopt.solvers.gang.policy import MIGRATE_IOGS as GREEDY
 from ioopt.units import counted
 
@@ -75,7 +76,7 @@ class GangScheduler:
     def __init__(
         self,
         machine: Machine | Mapping[str, object],
-        policy: str | GangPolicy = "guarded-iogs",
+        policy: Annotated[str, NameOf("gang")] | GangPolicy = "guarded-iogs",
         settings: Mapping[str, object] | None = None,
     ) -> None:
         self.machine: Machine = validate(Machine, machine, "machine")
@@ -112,8 +113,8 @@ class GangScheduler:
         remote_seconds: float,
         now: float,
     ) -> Literal[True] | Refused:
-        """Add a job at the end of the queue and return True; return Refused for an
-        invalid job.
+        """Add *job*, an id, at the end of the queue at time *now* (seconds) and return
+        True; return Refused for an invalid job.
 
         The job has one task for each of *file_nodes*, the nodes that hold its files. It
         takes *local_seconds* on exactly these nodes and *remote_seconds* on other
@@ -149,13 +150,15 @@ class GangScheduler:
                 "its file nodes must be different nodes of 0 .. "
                 f"{self.machine.nodes - 1}"
             )
+        if not _is_number(times[2]):
+            return f"now must be a number of seconds, not {times[2]!r:.40}"
         if not _is_number(*times) or not 0 < times[0] <= times[1]:
             return "it needs 0 < local_seconds <= remote_seconds"
         return None
 
     def depart(self, job: JobId, now: float) -> Literal[True] | Refused:
-        """Remove a job that has finished or was withdrawn, and return True; return
-        Refused for an unknown job.
+        """Remove *job*, the id of one that has finished or was withdrawn at time *now*
+        (seconds), and return True; return Refused for an unknown job.
         """
         if not _is_number(now):
             return self._refused(
@@ -179,8 +182,8 @@ class GangScheduler:
     def served(
         self, job: JobId, attained_seconds: float, needed_seconds: float
     ) -> Literal[True] | Refused:
-        """Record the seconds of service that a job has received, and the seconds that
-        it still needs. Return True, or Refused for invalid values.
+        """Record that *job*, an id, has received *attained_seconds* of service and
+        still needs *needed_seconds*. Return True, or Refused for invalid values.
         """
         if isinstance(job, (int, str)):
             gang = self._gangs.get(job)
@@ -188,7 +191,8 @@ class GangScheduler:
             gang = None
         if gang is None:
             return self._refused(f"service of {job!r} ignored: no such job")
-        if not _is_number(attained_seconds, needed_seconds):
+        times = attained_seconds, needed_seconds
+        if not _is_number(*times) or min(times) < 0:
             given = f"{attained_seconds!r:.40} and {needed_seconds!r:.40}"
             return self._refused(
                 f"service of {job!r} ignored: {given} are not times in seconds"
@@ -212,12 +216,9 @@ class GangScheduler:
                 f"matrix at {now!r}: not a number of seconds; the last matrix is kept",
             )
         elif self._dirty:
-            if deadline is not None and not _is_number(deadline):
-                note(
-                    self.notes,
-                    f"deadline {deadline!r:.40} ignored: not a number of seconds",
-                )
-                deadline = None
+            deadline, ignored = arguments.usable_deadline(deadline)
+            for text in ignored:
+                note(self.notes, text)
             self._update(now, deadline)
         shown = self._shown
         matrix: list[Placed] = []
@@ -276,6 +277,11 @@ class GangScheduler:
         self._dirty = False
 
     @property
+    def _is_unlimited(self) -> bool:
+        """Whether any number of tasks may migrate in a quantum."""
+        return self.machine.migration_tasks_per_quantum is None
+
+    @property
     def waiting(self) -> list[JobId]:
         """Return the ids of the jobs in the queue, in order of arrival."""
         return [self._ids[gang.key] for gang in self._state.waiting]
@@ -324,7 +330,8 @@ class GangScheduler:
             "next": self._next,
             "dirty": self._dirty,
             "slice": self._slice,
-            "budget": self._budget,
+            # Beyond 2^53 a number is not exact in every reader of JSON.
+            "budget": None if self._is_unlimited else self._budget,
         }
 
     @classmethod
@@ -345,7 +352,8 @@ class GangScheduler:
             made._next = state["next"]
             made._dirty = state["dirty"]
             made._slice = int(state["slice"])
-            made._budget = int(state["budget"])
+            if not made._is_unlimited:
+                made._budget = int(state["budget"])
         return made
 
     def _restore_job(self, job: Json, end: int) -> None:

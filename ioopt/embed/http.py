@@ -60,6 +60,8 @@ REFUSED_SECONDS = 5.0
 REFUSED_BYTES = 64 << 20
 """The largest number of bytes that are read from the body of a refused call."""
 POLL_SECONDS = 0.1
+ENDED = "the service was ended before the message was answered; send it again later"
+"""The error of a call that was cut off because the service ends."""
 LATE = b'"code": "solver", "message": "no answer within'
 """The part of a reply by which a solver that missed its deadline is recognised."""
 HEALTH = "/health"
@@ -144,6 +146,7 @@ class Decider:
                 return left.result()
             loop = asyncio.get_running_loop()
             reply = loop.run_in_executor(None, self._process.handle, body)
+            reply.add_done_callback(_looked_at)
             if left is not None:
                 await asyncio.wait({reply, left}, return_when=asyncio.FIRST_COMPLETED)
                 while not reply.done():  # its process may be about to start
@@ -157,6 +160,14 @@ class Decider:
     def close(self) -> None:
         """Kill the process permanently."""
         self._process.close()
+
+
+def _looked_at(reply: "asyncio.Future[bytes]") -> None:
+    """Mark the error of a *reply* as seen, so that a call that was cut off when the
+    service ended is not logged.
+    """
+    if not reply.cancelled():
+        reply.exception()
 
 
 class Connection(H11Protocol):
@@ -287,7 +298,10 @@ class HttpServer:
             401: {"model": Error, "description": "No token, or a wrong one"},
             411: {"model": Error, "description": "A body without a Content-Length"},
             413: {"model": Error, "description": "A body that is too long"},
-            503: {"model": Error, "description": "Too many calls at once"},
+            503: {
+                "model": Error,
+                "description": "Too many calls at once, or the service ends",
+            },
         }
 
         @app.post(
@@ -300,7 +314,10 @@ class HttpServer:
             """Answer a message. An invalid message also gets a reply, with "ok"
             false.
             """
-            return await self._answer(request)
+            try:
+                return await self._answer(request)
+            except asyncio.CancelledError:  # by uvicorn, when the time to end is over
+                return _said(503, {"error": ENDED}, {"Connection": "close"})
 
         @app.exception_handler(StarletteError)
         async def refuse(request: Request, error: StarletteError) -> Response:

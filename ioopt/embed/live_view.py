@@ -13,6 +13,7 @@ from ioopt import registry
 from ioopt.decisions.replication import Computing, Dispatcher, DispatchView, Pair
 from ioopt.errors import UsageError
 from ioopt.problems.replication import Network, Node, Task
+from ioopt.registry.policies import NameOf
 
 LATENCY = 0.02
 """The number of seconds between the end of a task and the arrival of the next task at
@@ -323,9 +324,7 @@ def make_dispatcher(
     kind = registry.KINDS["replication"]
     row = registry.solver(policy, kind)
     if row.policy is None:
-        able = [row.name for row in registry.solvers_for(kind.kind) if row.policy]
-        raise UsageError(
-            f"{policy!r} cannot decide while tasks run; use {', '.join(able)}"
-        )
+        able = ", ".join(NameOf(kind.kind).names())
+        raise UsageError(f"{policy!r} cannot decide while tasks run; use {able}")
     made: Dispatcher = row.make_policy(registry.settings_for(row, settings or {}))
     return made

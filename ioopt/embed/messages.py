@@ -311,8 +311,8 @@ def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage
 
 
 def no_session(session: object) -> MessageError:
-    """Return the error for a session number that is unknown on the connection."""
-    return MessageError("unknown", f"no session {session!r:.60} on this connection")
+    """Return the error for a session number that is unknown."""
+    return MessageError("unknown", f"there is no session {session!r:.60}: open one")
 
 
 def refusal(identity: object, code: str, text: str) -> bytes:

@@ -18,7 +18,7 @@ True
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic_core import to_jsonable_python
 
@@ -38,6 +38,7 @@ from ioopt.problems.replication import (
     ReplicationProblem,
     Task,
 )
+from ioopt.registry.policies import NameOf
 from ioopt.result import Result
 from ioopt.sim.replication.bind import bind
 from ioopt.solvers.replication.greedy.job_data_present import plan_job_data_present
@@ -76,7 +77,8 @@ class ReplicationPlanner:
 
     *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
     *solver* is the name of any solver of the family, and *settings* are settings of
-    this solver; an unknown solver or setting raises UsageError. The planner reads
+    this solver; an unknown solver or setting raises UsageError. *seed* is that of the
+    solver. The planner reads
     neither clock nor file. It is not thread-safe: one scheduler thread must make all
     calls. It learns from :meth:`completed`, :meth:`staged` and :meth:`evicted` which
     files are on the disks. Invalid input raises an ioopt error at the call and changes
@@ -94,7 +96,7 @@ class ReplicationPlanner:
         nodes: Sequence[Mapping[str, object] | Node],
         files: Iterable[FileLike] = (),
         *,
-        solver: str = "link-aware",
+        solver: Annotated[str, NameOf("replication", decides=False)] = "link-aware",
         settings: Mapping[str, object] | None = None,
         seed: int = 0,
     ) -> None:
@@ -187,7 +189,7 @@ class ReplicationPlanner:
         """Make a new plan for all tasks that have not started, given the files that are
         on the disks now.
 
-        Returns the same as :meth:`submit`.
+        *deadline* (seconds) and the value returned are as in :meth:`submit`.
         """
         until = Deadline(arguments.deadline(deadline))
         return self._planned_as_far_as_possible(self._problem(), until)
@@ -358,11 +360,11 @@ class ReplicationPlanner:
     def joined(
         self, node: Mapping[str, object] | Node, deadline: float | None = 10.0
     ) -> Decision[int]:
-        """Add a node that is new or was lost before, and make a new plan.
+        """Add *node*, which is new or was lost before, and make a new plan.
 
-        Returns the same as :meth:`plan`. Raises UsageError for a node that is known
-        already, and InstanceError for a node that holds unknown files; nothing changes
-        then.
+        *deadline* (seconds) and the value returned are as in :meth:`plan`. Raises
+        UsageError for a node that is known already, and InstanceError for a node that
+        holds unknown files; nothing changes then.
         """
         until = Deadline(arguments.deadline(deadline))
         new: Node = validate(Node, node, "nodes")
@@ -379,11 +381,11 @@ class ReplicationPlanner:
         return self._planned_as_far_as_possible(problem, until)
 
     def lost(self, node: str, deadline: float | None = 10.0) -> Decision[int]:
-        """Remove a node and the files on it, return its running tasks to the waiting
+        """Remove *node* and the files on it, return its running tasks to the waiting
         tasks, and make a new plan.
 
-        Returns the same as :meth:`plan`. A note names a task that fits none of the
-        other nodes.
+        *deadline* (seconds) and the value returned are as in :meth:`plan`. A note
+        names a task that fits none of the other nodes.
         """
         until = Deadline(arguments.deadline(deadline))
         if arguments.name(node, "node") not in self._nodes:
@@ -441,8 +443,8 @@ class ReplicationPlanner:
         return self._holds[node]
 
     def completed(self, task: str, inputs: Collection[str] | None = None) -> None:
-        """Record that a running task has ended, and that its inputs are on the disk of
-        its node.
+        """Record that *task*, which was running, has ended, and that its inputs are on
+        the disk of its node.
 
         If the disk is now too full, other files on the node count as evicted: first the
         files that no waiting task reads, then the others, each group in order of name.

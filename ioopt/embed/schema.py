@@ -1,5 +1,5 @@
 """Describe the calls of every object that ``ioopt serve`` opens, as JSON Schemas made
-from the signatures of the methods.
+from the signatures and the docstrings of the methods.
 
 A schema is named ``OBJECT`` (the arguments with which it is opened), ``OBJECT_METHOD``
 (the arguments of a call) or ``OBJECT_METHOD_value`` (what the reply's ``value`` holds).
@@ -7,13 +7,14 @@ A schema is named ``OBJECT`` (the arguments with which it is opened), ``OBJECT_M
 
 import inspect
 import operator
+import re
 import textwrap
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 from pydantic.json_schema import JsonSchemaMode
 
@@ -55,20 +56,47 @@ def _described(
     name: str, method: str, documented: object, function: Callable[..., Any]
 ) -> Described:
     signature = inspect.signature(function, eval_str=True)
+    text = inspect.getdoc(documented) or ""
     fields: dict[str, Any] = {}
     for parameter in list(signature.parameters.values())[1:]:  # without self
         default = parameter.default
         if default is parameter.empty:
             default = ...
-        fields[parameter.name] = (_json_type(parameter.annotation), default)
+        told = Field(default, description=said_of(parameter.name, text))
+        fields[parameter.name] = (_json_type(parameter.annotation), told)
     full_name = name if method == OPENED else f"{name}_{method}"
-    text = inspect.getdoc(documented) or ""
+    prose, *_ = re.split(r"\n\n(?:Examples\n|>>>)", text)
+    paragraphs = [plain(part) for part in prose.split("\n\n")]
     model = create_model(
-        full_name, __config__=ConfigDict(extra="forbid"), __doc__=text, **fields
+        full_name,
+        __config__=ConfigDict(extra="forbid"),
+        __doc__="\n\n".join(paragraphs),
+        **fields,
     )
-    words, _, _ = text.partition("\n\n")
     value = signature.return_annotation
-    return Described(name, method, " ".join(words.split()), model, value)
+    return Described(name, method, paragraphs[0], model, value)
+
+
+def said_of(argument: str, text: str) -> str:
+    """Return the sentences of a docstring that name *argument*, which is between stars
+    there; an empty string if there are none.
+
+    >>> said_of("b", "Add *a*. The sum is more than *b*, in bytes. It is returned.")
+    'The sum is more than `b`, in bytes.'
+    """
+    sentences = re.split(r"(?<=\.)\s+", " ".join(text.split()))
+    found = [told for told in sentences if f"*{argument}*" in told]
+    return plain(" ".join(found))
+
+
+def plain(text: str) -> str:
+    """Return a part of a docstring on one line, with names as in Markdown.
+
+    >>> plain("As :meth:`~ioopt.A.b` says,\\n*c* is ``d``.")
+    'As `b` says, `c` is `d`.'
+    """
+    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", " ".join(text.split()))
+    return re.sub(r"``([^`]+)``|\*(\w+)\*", r"`\1\2`", text)
 
 
 def schemas(ref_template: str) -> Json:
@@ -157,6 +185,8 @@ def _json_type(annotation: Any) -> Any:
     origin = get_origin(annotation)
     if origin in (Union, types.UnionType):
         return _json_union([_json_type(part) for part in get_args(annotation)])
+    if origin is Annotated:
+        return annotation
     if origin in LISTS and origin is not tuple:
         return list[_json_type(get_args(annotation)[0])]  # type: ignore[misc]
     return annotation

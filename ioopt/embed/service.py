@@ -9,6 +9,7 @@ restored. A session can be used only on the connection that opened it. No messag
 the service.
 """
 
+import inspect
 import json
 import time
 from collections.abc import Callable, Sequence
@@ -135,8 +136,12 @@ class Service:
         if len(self._sessions) >= MAX_SESSIONS:
             oldest = min(self._sessions, key=self._used.__getitem__)
             if self._clock() - self._used[oldest] < IDLE_SECONDS:
-                said = f"there are at most {MAX_SESSIONS} sessions: close one"
-                raise MessageError("invalid", said)
+                said = (
+                    f"there are {MAX_SESSIONS} sessions, the most: close one; session "
+                    f"{oldest} was not called for the longest time, and one not called "
+                    f"for {IDLE_SECONDS:g} s gives way by itself"
+                )
+                raise MessageError("busy", said)
             del self._sessions[oldest], self._used[oldest]
         cls = getattr(embed, name)
         if {"state", "arguments"} <= message.model_fields_set:
@@ -210,7 +215,21 @@ def _applied(function: Callable[..., Any], arguments: Json) -> Any:
     try:
         return function(**arguments)
     except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
-        raise MessageError("invalid", f"{type(error).__name__}: {error}") from None
+        said = _misfit(function, arguments) or f"{type(error).__name__}: {error}"
+        raise MessageError("invalid", said) from None
+
+
+def _misfit(function: Callable[..., Any], arguments: Json) -> str | None:
+    """Return what is wrong with the names of *arguments*; None if they fit
+    *function*.
+    """
+    parameters = inspect.signature(function).parameters
+    try:
+        inspect.signature(function).bind(**arguments)
+    except TypeError as error:  # "missing a required argument: 'now'"
+        names = ", ".join(parameters) or "none"
+        return f"{function.__name__}: {error}; its arguments: {names}"
+    return None
 
 
 def _plain(value: object) -> object:

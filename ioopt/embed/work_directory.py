@@ -90,7 +90,9 @@ class WorkDirectory:
         return self._dispatcher.use
 
     def ready(self, task: str, now: float) -> None:
-        """Record that a task with a release time is released at time *now*."""
+        """Record that *task*, which has a release time, is released at time *now*
+        (seconds).
+        """
         k = self._index(task)
         now = arguments.seconds(now, "now")
         if self._released[k]:
@@ -102,8 +104,8 @@ class WorkDirectory:
             self._dispatcher.released(k, now)
 
     def expect(self, files: Mapping[str, int]) -> None:
-        """Replace the planned bytes of output files, keyed by file. A file may be
-        written already or not.
+        """Replace the planned bytes of output files by *files*, the bytes keyed by
+        file. A file may be written already or not.
         """
         if not isinstance(files, Mapping):
             raise InstanceError(
@@ -156,7 +158,8 @@ class WorkDirectory:
         return self.problem.tasks[k].id
 
     def started(self, task: str, files: Mapping[str, int] | None = None) -> None:
-        """Record that a ready task starts, whether or not :meth:`next` returned it.
+        """Record that *task*, which is ready, starts, whether or not :meth:`next`
+        returned it.
 
         *files* gives the bytes of the files that it will write, keyed by file.
         """
@@ -171,8 +174,8 @@ class WorkDirectory:
     def ended(
         self, task: str, now: float, files: Mapping[str, int] | None = None
     ) -> None:
-        """Record that a running task has ended at time *now*. *files* gives the bytes
-        of the files that it has written, keyed by file.
+        """Record that *task*, which was running, has ended at time *now* (seconds).
+        *files* gives the bytes of the files that it has written, keyed by file.
         """
         k = self._runs(task)
         now = arguments.seconds(now, "now")
@@ -185,8 +188,8 @@ class WorkDirectory:
                 self._dispatcher.released(j, self._now)
 
     def failed(self, task: str) -> None:
-        """Record that a running task has failed and left no files; the task is ready
-        again.
+        """Record that *task*, which was running, has failed and left no files; it is
+        ready again.
         """
         self._runs(task)
         log = [row for row in self._log if row != ("started", [task])]

@@ -11,15 +11,15 @@ and asks which task may start on which node.
 ...             {"id": "u", "compute_seconds": 5, "inputs": ["g"]}])
 2
 >>> run.next(now=0.0)
-[Placement(task='t', node='n0', stage=(('f', None),))]
+[Placement(task='t', node='n0', stage=(('f', None),), arriving=())]
 >>> run.completed("t", now=6.0)
 >>> run.next(now=6.0)
-[Placement(task='u', node='n0', stage=())]
+[Placement(task='u', node='n0', stage=(), arriving=())]
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from ioopt import arguments
 from ioopt.decisions.replication import Pair
@@ -30,6 +30,7 @@ from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
+from ioopt.registry.policies import NameOf
 from ioopt.solvers.replication.dispatch import locality
 from ioopt.units import counted
 
@@ -52,12 +53,14 @@ class Placement:
     """The start of a task on a node.
 
     ``stage`` lists the files to copy to the node first, each as (file, source). The
-    source is a node, or None for the storage.
+    source is a node, or None for the storage. ``arriving`` names those of the files
+    whose source is still receiving them: wait until that copy has ended.
     """
 
     task: str
     node: str
     stage: tuple[tuple[str, str | None], ...]
+    arriving: tuple[str, ...] = ()
 
 
 class WorkflowDispatcher(LiveView):
@@ -65,8 +68,9 @@ class WorkflowDispatcher(LiveView):
     ``rolling``.
 
     *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
-    *products* says where the outputs of ended tasks are: on the ``storage``, or only on
-    their ``nodes``. A dispatcher that raises, returns an invalid answer or is late is
+    *policy* is the name of a dispatcher, and *settings* are its settings. *products*
+    says where the outputs of ended tasks are: on the ``storage``, or only on their
+    ``nodes``. A dispatcher that raises, returns an invalid answer or is late is
     replaced by ``locality`` until the run ends, and ``notes`` say so. Once a task has
     been placed on a node, the files that it reads or writes are assumed to be on that
     node, until :meth:`evicted` is called. The object reads no clock and no file, and is
@@ -80,7 +84,7 @@ class WorkflowDispatcher(LiveView):
         nodes: Sequence[Mapping[str, object] | Node],
         files: Iterable[FileLike] = (),
         *,
-        policy: str = "rolling",
+        policy: Annotated[str, NameOf("replication")] = "rolling",
         settings: Mapping[str, object] | None = None,
         products: Literal["storage", "nodes"] = "storage",
     ) -> None:
@@ -108,6 +112,7 @@ class WorkflowDispatcher(LiveView):
         self._add_files(files)
         for i, node in enumerate(self.nodes):
             self._come({self._known_file(f) for f in node.holds}, i)
+        self._arriving: list[set[int]] = [set() for _ in self.nodes]
         self._place: dict[str, int] = {}
         self._given: set[int] = set()
         self._ended: set[str] = set()
@@ -129,9 +134,9 @@ class WorkflowDispatcher(LiveView):
         """Add *tasks* and new *files*; return the number of tasks that have not been
         placed.
 
-        A task is ready once all submitted tasks that write its inputs have ended.
-        Raises InstanceError for contradictory tasks or files, and UsageError for a task
-        that fits no node.
+        A task is ready once all submitted tasks that write its inputs have ended; those
+        whose files were lost run again. Raises InstanceError for contradictory tasks or
+        files, and UsageError for a task that fits no node.
         """
         before = len(self._files)
         added = [validate(Task, task, "tasks") for task in tasks]
@@ -145,6 +150,7 @@ class WorkflowDispatcher(LiveView):
             raise
         for task in added:
             self._enter(task)
+            self._write_again(self.inputs(self._place[task.id]))
         return len(self._tasks) - len(self._given)
 
     def on_remote(self, f: int) -> bool:
@@ -152,8 +158,8 @@ class WorkflowDispatcher(LiveView):
         return f not in self._writer or (self._stored and f in self._written)
 
     def next(self, now: float, deadline: float | None = None) -> list[Placement]:
-        """Return the tasks that start at time *now*, each with its node and the files
-        to stage.
+        """Return the tasks that start at time *now* (seconds), each with its node and
+        the files to stage.
 
         *deadline*, in seconds, is for all decisions of the call together.
         """
@@ -171,11 +177,12 @@ class WorkflowDispatcher(LiveView):
         return placed
 
     def completed(self, task: str, now: float) -> None:
-        """Record that a running task has ended at time *now*, and that its output files
-        exist.
+        """Record that *task*, which was running, has ended at time *now* (seconds), and
+        that its output files exist.
         """
         k = self._runs(task)
         self._tick(now)
+        self._arriving[self._running[k]].difference_update(self.inputs(k))
         self.ends(k, {f: self._sizes[f] for f in self.outputs(k)})
         self._ended.add(task)
         self._written.update(self.outputs(k))
@@ -184,8 +191,11 @@ class WorkflowDispatcher(LiveView):
                 self._now_ready(reader)
 
     def failed(self, task: str, now: float) -> None:
-        """Record that a running task has failed at time *now*. The task waits again, as
-        if it were submitted now.
+        """Record that *task*, which was running, has failed at time *now* (seconds). It
+        waits again, as if it were submitted now.
+
+        The files staged for it still count as present on its node: report by
+        :meth:`evicted` those that did not arrive.
         """
         k = self._runs(task)
         self._tick(now)
@@ -193,7 +203,7 @@ class WorkflowDispatcher(LiveView):
         self._enter(self._tasks[k])
 
     def withdraw(self, task: str) -> None:
-        """Remove a task that has not been placed."""
+        """Remove *task*, which has not been placed."""
         k = self._place.get(arguments.name(task, "task"))
         if k is None or k in self._given:
             raise UsageError(f"task {task!r} does not wait")
@@ -215,30 +225,42 @@ class WorkflowDispatcher(LiveView):
         for k, task in found.items():
             self._tasks[k] = task
 
-    def lost(self, node: str, now: float) -> None:
-        """Remove a node, and the files on it, at time *now*.
+    def lost(self, node: str, now: float) -> list[str]:
+        """Remove *node*, and the files on it, at time *now* (seconds); return the ids
+        of the tasks that wait again.
 
-        The tasks that ran on the node wait again. Tasks whose output files were only on
-        this node also wait again.
+        These are the tasks that ran on the node and, if products are on nodes, the
+        ended tasks of which an output file was only there and is still needed: a task
+        that has not ended reads it, or no task has read it. The producers of other lost
+        files run again once a task needs them.
         """
         i = self._index(node)
         self._tick(now)
         self._down.add(i)
-        for k in [k for k, where in self._running.items() if where == i]:
-            self.failed(self._tasks[k].id, now)
+        again = [self._tasks[k].id for k, at in self._running.items() if at == i]
+        for name in again:
+            self.failed(name, now)
         gone = set(self._holds[i])
         self._go(gone, i)
-        if not self._stored:
-            for f in sorted(gone & self._written):
-                if not self.copies(f):
-                    self._write_again(f)
+        if self._stored:
+            return again
+        files = [f for f in sorted(gone & self._written) if not self.copies(f)]
+        self._written.difference_update(files)
+        for f in files:
+            for reader in self._readers.get(f, ()):
+                self.is_not_ready(reader)
+        needed = [f for f in files if self._is_to_be_read(f) or not self._was_read(f)]
+        return again + self._write_again(reversed(needed))
 
     def back(self, node: str) -> None:
-        """Let a lost node take tasks again; its disk is then empty."""
-        self._down.discard(self._index(node))
+        """Let *node*, which was lost, take tasks again; its disk is then empty."""
+        i = self._index(node)
+        if i not in self._down:
+            raise UsageError(f"node {node!r} is not lost")
+        self._down.discard(i)
 
     def joined(self, node: Mapping[str, object] | Node) -> None:
-        """Add a new node with the files that it holds; all its cores are idle.
+        """Add *node*, a new one, with the files that it holds; all its cores are idle.
 
         A dispatcher that plans ahead makes a new plan. Raises UsageError for a node
         that is known already (a lost node returns by :meth:`back`), and InstanceError
@@ -254,6 +276,7 @@ class WorkflowDispatcher(LiveView):
         state = self.state()
         state["nodes"].append(new.model_dump(mode="json"))
         state["holds"].append(list(new.holds))
+        state["arriving"].append([])
         state["idle"].append([self.now] * new.cores)
         self._begin_again(state)
 
@@ -268,26 +291,38 @@ class WorkflowDispatcher(LiveView):
         i = self._index(node)
         if arguments.name(file, "file") not in self._file:
             self._add_files([{"id": file, "bytes": size}])
-        self._come((self._known_file(file),), i)
+        f = self._known_file(file)
+        self._arriving[i].discard(f)
+        self._come((f,), i)
 
-    def _write_again(self, f: int) -> None:
-        """Let the task that wrote the lost file *f* run again; the tasks that read the
-        file wait for it.
+    def _go(self, files: Collection[int], i: int) -> None:
+        super()._go(files, i)
+        self._arriving[i].difference_update(files)
+
+    def _write_again(self, files: Iterable[int]) -> list[str]:
+        """Let the ended tasks that wrote those of *files* that are lost wait again, and
+        those whose lost files these tasks read, and so on; return their ids.
         """
-        self._written.discard(f)
-        task = self._tasks[self._writer[f]]
-        if task.id in self._ended:
-            self._ended.discard(task.id)
-            self._enter(task)
-        for reader in self._readers.get(f, ()):
-            self.is_not_ready(reader)
+        found: list[str] = []
+        wanted = list(files)
+        while wanted:
+            f = wanted.pop()
+            if f not in self._writer or f in self._written:
+                continue
+            task = self._tasks[self._writer[f]]
+            if task.id in self._ended:
+                self._ended.discard(task.id)
+                self._enter(task)
+                found.append(task.id)
+                wanted += self.inputs(self._place[task.id])
+        return found
 
     def _tick(self, now: float) -> None:
         self.now = max(self.now, arguments.seconds(now, "now"))
 
     def forget(self, task: str, files: Iterable[str] = ()) -> None:
-        """Forget an ended task, its output files, and *files* that no task needs to
-        read any more.
+        """Forget *task*, which has ended, its output files, and *files* that no task
+        needs to read any more.
 
         The files are removed from all nodes, and the names of the task and the files
         may be used again. Raises UsageError while another task needs one of the files.
@@ -323,6 +358,14 @@ class WorkflowDispatcher(LiveView):
                 return True
         return False
 
+    def _was_read(self, f: int) -> bool:
+        """Return whether a task that reads file *f* has ended, forgotten or not."""
+        for reader in self._readers.get(f, ()):
+            name = self._tasks[reader].id
+            if name in self._ended or name not in self._place:
+                return True
+        return False
+
     def _begin_again(self, state: Json) -> None:
         """Replace the content of this object by *state*, but keep its notes.
 
@@ -352,6 +395,7 @@ class WorkflowDispatcher(LiveView):
             "tasks": tasks,
             "written": [names[f] for f in sorted(self._written)],
             "holds": [[names[f] for f in sorted(held)] for held in self._holds],
+            "arriving": [[names[f] for f in sorted(new)] for new in self._arriving],
             "idle": self._idle_since,
             "down": sorted(self._down),
             "now": self.now,
@@ -429,6 +473,11 @@ class WorkflowDispatcher(LiveView):
             self._come({self._known_file(name) for name in held}, i)
             if len(idle) + sum(self.task(k).cores for k in busy) != node.cores:
                 raise ValueError(f"node {node.id!r}: cores")
+        # States of earlier versions do not say which files are arriving.
+        for i, names in enumerate(state.get("arriving", ())):
+            self._arriving[i] = {self._known_file(name) for name in names}
+            if not self._arriving[i] <= self._holds[i]:
+                raise ValueError(f"node {self.nodes[i].id!r}: files that arrive")
         for k in range(len(self._tasks)):
             self.is_not_ready(k)
             self._now_ready(k)
@@ -541,15 +590,26 @@ class WorkflowDispatcher(LiveView):
 
     def _give(self, k: int, i: int) -> Placement:
         missing = [f for f in self.inputs(k) if f not in self._holds[i]]
-        stage = tuple((self._files[f].id, self._holder(f)) for f in missing)
+        stage = []
+        arriving = []
+        for f in missing:
+            name, source = self._files[f].id, self._source(f)
+            stage.append((name, None if source is None else self.nodes[source].id))
+            if source is not None and f in self._arriving[source]:
+                arriving.append(name)
         self.give(k, i)
         self._given.add(k)
-        return Placement(self._tasks[k].id, self.nodes[i].id, stage)
+        self._arriving[i].update(missing)
+        task, node = self._tasks[k].id, self.nodes[i].id
+        return Placement(task, node, tuple(stage), tuple(arriving))
 
-    def _holder(self, f: int) -> str | None:
-        return next(
-            (n.id for n, held in zip(self.nodes, self._holds) if f in held), None
-        )
+    def _source(self, f: int) -> int | None:
+        """Return the first node that has file *f*; if none has all of it yet, the first
+        that is receiving it; None if there is none.
+        """
+        nodes = [i for i, held in enumerate(self._holds) if f in held]
+        whole = [i for i in nodes if f not in self._arriving[i]]
+        return next(iter(whole or nodes), None)
 
     def _runs(self, task: str) -> int:
         k = self._place.get(arguments.name(task, "task"), -1)

@@ -118,7 +118,8 @@ class Metric:
     ``raised_by`` names a metric of a replay that may be a stronger bound than the
     solver's. ``objective`` marks the one metric that solvers of the kind optimise by
     default; the kind's quick bound is a bound of this metric only. ``defined_in`` is
-    the place in the family's paper that defines the metric.
+    the place in the family's paper that defines the metric. ``meaning`` says in words
+    what a program of the paper adds up, where a replay gives another value.
 
     >>> print(Metric("utilisation", "max"))
     utilisation (more is better)
@@ -130,6 +131,7 @@ class Metric:
     raised_by: str | None = None
     objective: bool = False
     defined_in: str = ""
+    meaning: str = ""
 
     @property
     def proof(self) -> str:

@@ -65,7 +65,12 @@ class Replication(Kind):
             raised_by="transfer_bound_seconds",
         ),
         Metric("noisy_mean_seconds"),
-        Metric("additive_seconds", objective=True, defined_in="equation 13"),
+        Metric(
+            "additive_seconds",
+            objective=True,
+            defined_in="equation 13",
+            meaning="the transfers and tasks of the busiest node, without waiting",
+        ),
         Metric("remote_bytes"),
         Metric("replica_bytes"),
         Metric("evictions"),

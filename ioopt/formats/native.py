@@ -25,7 +25,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, to_json
 
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, MissingFileError, UsageError
 from ioopt.options import nearest
 from ioopt.options import shown as shown
 
@@ -80,10 +80,7 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
         elif raw[:4] == ZIP_MAGIC:
             raw = _unzipped(raw, name)
     except FileNotFoundError:
-        raise InstanceError(
-            f"{_short(name)}: no such file, and no bundled instance has that name "
-            "(see `ioopt instances`)"
-        ) from None
+        raise MissingFileError(f"{_short(name)}: no such file") from None
     except IsADirectoryError:
         raise InstanceError(f"{name}: is a directory; name a file in it") from None
     except (OSError, EOFError, zlib.error) as error:

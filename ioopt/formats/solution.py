@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from ioopt.errors import InstanceError
 from ioopt.formats.native import read_text
 
-PROGRAMS = ("CBC", "HiGHS", "Gurobi", "SCIP", "GLPK")
-"""Programs whose solution files can be read."""
+PROGRAMS = ("CBC", "HiGHS", "Gurobi", "SCIP", "GLPK", "PuLP")
+"""Programs whose solutions can be read: solution files, and PuLP's problems."""
 
 
 @dataclass
 class Solution:
-    """The contents of a solution file.
+    """The contents of a solution file, or of a solved PuLP problem.
 
     ``program``, one of :data:`PROGRAMS`, wrote the file. ``claim`` is its status in its
     own words, and ``found`` says whether it claims to have a solution. ``values`` are

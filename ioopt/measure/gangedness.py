@@ -119,10 +119,14 @@ class GangednessMonitor:
     """Collect the message counts of one application, one for each processor and
     quantum.
 
-    ``processors`` is P, the size of the gang. Without it (or with P = 2), counts of
+    *processors* is P, the size of the gang. Without it (or with P = 2), counts of
     running processors cannot be normalised. Neither these counts nor stretches of
     quanta are then used. The monitor reads no clock and no file, and its memory is
     constant.
+
+    The application needs the gang if the ratio of the messages of absent processes to
+    those in the gang is below *threshold*, or the ratio of running ones below
+    *running_threshold*.
 
     Examples
     --------
@@ -181,7 +185,8 @@ class GangednessMonitor:
         quantum: int | None = None,
         processor: int | None = None,
     ) -> None:
-        """Add the number of messages that one processor received in one quantum.
+        """Add *messages*, the number of messages that one processor received in one
+        quantum.
 
         *ganged* says whether all processes ran in the quantum, and *running* whether
         the process of this processor ran. *quantum* is a number that never falls, and

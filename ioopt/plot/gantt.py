@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import UsageError
-from ioopt.plot.lanes import Rows, most_lanes
+from ioopt.plot.lanes import FILLED, Rows, most_lanes
 from ioopt.plot.layout import (
     WIDTH,
     Box,
@@ -24,7 +24,7 @@ from ioopt.plot.layout import (
     shortened,
     unit_for,
 )
-from ioopt.plot.palette import BLACK, IDLE, LIMIT, OTHERS, role, series
+from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline, jobs_timeline, replication_timeline
 from ioopt.units import quantity
@@ -96,6 +96,10 @@ MOST_SPANS = 4_000
 """The largest number of intervals that are drawn with edges and marks. More intervals
 are drawn as a bitmap of colours.
 """
+MOST_ARROWS = 40
+"""The largest number of copies between nodes that are drawn with an arrow from their
+source; more arrows would hide the boxes.
+"""
 UNNAMED = "no name: box too small"
 """What the legend says of boxes into which their names do not fit."""
 
@@ -115,11 +119,13 @@ def plot_timeline(
     If there are transfers, each row is divided: transfers are drawn above computing,
     since a node does both at the same time, in several lanes if they overlap.
     Intervals with ``cores`` in their ``info`` are as high as so many lanes. Intervals
-    with ``critical`` are framed. If *idle* is true, time without an interval is drawn
-    as idle. Marks are drawn as ticks, unless there are too many intervals. Only the
-    first 60 resources are drawn, and names are written where they fit. The time axis
-    extends to *until* seconds at least, so that charts can be compared. The legend is
-    above the chart if it has a figure of its own, or if *above* is true.
+    with ``critical`` are framed. Arrows lead to copies from the nodes that send them,
+    unless there are more than :data:`MOST_ARROWS`. If *idle* is true, time without an
+    interval is drawn as idle. Marks are drawn as ticks, unless there are too many
+    intervals. Only the first 60 resources are drawn, and names are written where they
+    fit. The time axis extends to *until* seconds at least, so that charts can be
+    compared. The legend is above the chart if it has a figure of its own, or if *above*
+    is true.
     """
     names = timeline.resources[:MOST_ROWS]
     if len(names) < len(timeline.resources):
@@ -139,6 +145,15 @@ def plot_timeline(
     if idle and shown:
         axes.barh(range(len(names)), last / unit.size, 0.76, color=IDLE, linewidth=0)
     _draw_spans(axes, shown, place, unit)
+    copies = [
+        item
+        for item in shown
+        if item.kind == "copy" and item.info.get("source") in row_of
+    ]
+    if len(copies) > MOST_ARROWS:
+        copies = []
+    for item in copies:
+        _draw_arrow(axes, item, row_of[str(item.info["source"])], place, unit)
     marks: list[Interval] = []
     if len(shown) <= MOST_SPANS:
         marks = [item for item in timeline.marks if item.resource in row_of]
@@ -156,6 +171,8 @@ def plot_timeline(
         kinds.add("idle")
     boxes = list(_boxes(shown, place, unit))
     handles = patches(kinds)
+    if copies:
+        handles.append(_arrow_entry())
     if boxes:
         # Its place is kept before names are written, since it may narrow the boxes.
         handles.append(_unnamed())
@@ -174,7 +191,48 @@ def _unnamed() -> Any:
     """Return the entry of the legend for boxes without a name."""
     from matplotlib.patches import Patch
 
-    return Patch(facecolor="none", edgecolor=OTHERS, label=UNNAMED)
+    return Patch(facecolor="none", edgecolor="none", label=UNNAMED)
+
+
+def _arrow_entry() -> Any:
+    """Return the entry of the legend for arrows to copies."""
+    from matplotlib.lines import Line2D
+
+    return Line2D(
+        [],
+        [],
+        color=BLACK,
+        lw=0.9,
+        alpha=0.75,
+        marker=">",
+        markersize=5,
+        label="from the sending node",
+    )
+
+
+def _draw_arrow(
+    axes: Axes, item: Interval, source: int, place: Rows, unit: Unit
+) -> None:
+    """Draw an arrow from the row *source* to the box of the copy *item*."""
+    from matplotlib.patches import FancyArrowPatch
+
+    low, height = place(item)
+    begin, end = source + FILLED / 2, low
+    if low < source:
+        begin, end = source - FILLED / 2, low + height
+    middle = (item.start + item.end) / 2 / unit.size
+    arrow = FancyArrowPatch(
+        (middle, begin),
+        (middle, end),
+        arrowstyle="-|>",
+        mutation_scale=9,
+        color=BLACK,
+        lw=0.9,
+        alpha=0.75,
+        shrinkA=0,
+        shrinkB=0,
+    )
+    axes.add_patch(arrow)
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:

@@ -179,13 +179,15 @@ def headline(result: Result, more: str = "") -> str:
 
 
 def valued(result: Result) -> str:
-    """Return the title for the picture of a result, with the measure by which results
-    of its kind are compared.
+    """Return the title for the picture of a result, with the solver's objective and
+    the measure by which results of its kind are compared.
     """
-    if result.measure is None or result.value is None:
-        return headline(result)
-    words = f"{title(result.measure)} {quantity(result.measure, result.value)}"
-    return headline(result, words)
+    values = {result.objective_name: result.objective, result.measure: result.value}
+    told = []
+    for name, value in values.items():
+        if name is not None and value is not None:
+            told.append(f"{title(name)} {quantity(name, value)}")
+    return headline(result, ", ".join(told))
 
 
 def shortened(text: str, most: int) -> str:

@@ -106,7 +106,10 @@ def _plan(timeline: Timeline, waits: Sequence[int], rows: str = "node") -> Boxes
         box = Box(item.kind, low, height, item.start, item.end, item.label)
         critical = bool(item.info.get("critical"))
         before = number.get(waits[k], -1) if waits else -1
-        boxes.append(box._replace(waits=before, critical=critical))
+        source = -1
+        if item.kind == "copy":
+            source = row_of.get(str(item.info.get("source")), -1)
+        boxes.append(box._replace(waits=before, critical=critical, source=source))
     note = ""
     if len(names) < len(timeline.resources):
         note = f"The first {len(names)} of {len(timeline.resources)} {rows}s."
@@ -204,7 +207,7 @@ def _files_held(schedule: Json) -> Steps:
         Series(name, colour, steps_of(changes[name]))
         for name, colour in zip(names, HUES)
     ]
-    note = "The result has no bytes of disks, so files are counted."
+    note = "Bytes on the disks are not in this result, so files are counted."
     if len(names) > len(series):
         note += f" The first {len(series)} of {len(names)} nodes are shown."
     return Steps("Disks: files brought and not deleted", "files", series, note)

@@ -4,6 +4,7 @@
 const SVG = "http://www.w3.org/2000/svg";
 const LEFT = 110;  // pixels for the names of rows
 const RIGHT = 12;
+const MOST_ARROWS = 60;  // more arrows would hide the boxes; zoom in to see them
 const doc = JSON.parse(document.getElementById("data").textContent);
 const tip = document.createElement("div");
 const views = {};  // for each axis, the [from, until] that is shown
@@ -73,6 +74,7 @@ class Panel {
     for (const mark of this.data.marks) used.add(mark[0]);
     const found = [...used].map(kind => doc.kinds[kind].slice(0, 2));
     if (this.data.boxes.some(box => box[7])) found.push(["framed: critical path", "#000"]);
+    if (this.data.boxes.some(box => box[8] >= 0)) found.push(["arrow: from the sending node", "#000"]);
     return found;
   }
 
@@ -134,11 +136,25 @@ class Panel {
         make("text", inside, {x: x + width / 2, y: y + tall / 2 + 4, fill: colour[2],
              "text-anchor": "middle", "pointer-events": "none"}, label);
     });
+    const sent = this.data.boxes.filter(
+      box => box[8] >= 0 && box[4] >= low && box[3] <= until);
+    if (sent.length <= MOST_ARROWS) sent.forEach(box => this.drawArrow(inside, box));
     this.data.marks.forEach((mark, number) => {
       const x = this.x(mark[2]), y = (mark[1] + 0.12) * high - 6;
       make("line", inside, {x1: x, x2: x, y1: y, y2: y + 6, stroke: "#444",
                             "stroke-width": 2, "data-mark": number});
     });
+  }
+
+  // Draw an arrow from the row that sends to the box that receives.
+  drawArrow(inside, box) {
+    const [, top, height, start, end, , , , source] = box, high = this.data.row_pixels;
+    const up = top < source, x = this.x((start + end) / 2), back = up ? 5 : -5;
+    const from = (source + 0.5 + (up ? -0.38 : 0.38)) * high;
+    const to = (top + 0.5 + (up ? height : 0)) * high;
+    make("path", inside, {d: `M${x} ${from}L${x} ${to}M${x - 3} ${to + back}L${x} ${to}`
+      + `L${x + 3} ${to + back}`, fill: "none", stroke: "#000", "stroke-opacity": 0.6,
+      "pointer-events": "none"});
   }
 
   // Return the height of the panel in the unit of its values.
@@ -210,7 +226,8 @@ class Panel {
       const unit = this.axis.unit, [, top, height, start, end, label, waits] = box;
       const row = this.data.rows[Math.round(top + height / 2)];
       const lines = [`${label}: ${doc.kinds[box[0]][0]}`];
-      if (row && row !== label) lines.push(row);
+      if (box[8] >= 0) lines.push(`${this.data.rows[box[8]]} → ${row}`);
+      else if (row && row !== label) lines.push(row);
       lines.push(`${show(start, unit)} to ${show(end, unit)}: ${show(end - start, unit)}`);
       if (waits >= 0) {
         const other = this.data.boxes[waits];

@@ -51,7 +51,8 @@ class Box(NamedTuple):
     """A box of a panel: its kind, which gives the colour, its place and its name.
 
     Rows are numbered downwards from 0, and row k is between k - 0.5 and k + 0.5.
-    ``waits`` is the number of the box at whose end this one began; -1 if not known.
+    ``waits`` is the number of the box at whose end this one began, and ``source`` the
+    row that sends what the box receives; -1 if not known.
     """
 
     kind: str
@@ -62,6 +63,7 @@ class Box(NamedTuple):
     label: str
     waits: int = -1
     critical: bool = False
+    source: int = -1
 
 
 class Series(NamedTuple):

@@ -37,8 +37,8 @@ class Machine(base.Record):
     node within one slice; None means no limit.
     """
 
-    nodes: Annotated[base.PositiveCount, Field(le=base.MAX_NODES)]
-    levels: Annotated[base.PositiveCount, Field(le=MAX_LEVELS)]
+    nodes: Annotated[int, Field(ge=1, le=base.MAX_NODES, strict=True), base.Whole]
+    levels: Annotated[int, Field(ge=1, le=MAX_LEVELS, strict=True), base.Whole]
     quantum_seconds: base.PositiveSeconds
     migration_seconds: base.Seconds = 0.0
     migration_tasks_per_quantum: base.Count | None = None

@@ -138,7 +138,7 @@ def reduce(problem: ReplicationProblem, merge: bool = True) -> StaticInstance:
 
     With *merge* equal tasks form one class; otherwise each task is a class of its own.
     """
-    problem.require_batch("the static model")
+    problem.require_batch("the program of replication")
     kept = tuple(file for file, readers in enumerate(problem.readers) if readers)
     index = {file: l for l, file in enumerate(kept)}
     classes = _classes(problem, index, merge)

@@ -6,14 +6,21 @@ from pydantic import Field
 
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.printed import PrintedModel
-from ioopt.models.replication.static import Cycles, reduce, tidied, to_plan
+from ioopt.models.replication.static import (
+    Cycles,
+    StaticInstance,
+    enough_disk,
+    reduce,
+    tidied,
+    to_plan,
+)
 from ioopt.models.replication.subbatch import SubBatchModel
 from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome
 from ioopt.solvers.model_files import ExportedModel, ModelSpec, Values
 from ioopt.solvers.replication.exact.ip import cycle_notes
-from ioopt.solvers.replication.plans import require_batch
+from ioopt.solvers.replication.plans import ONE_ROUND_TOO_SMALL, require_batch
 from ioopt.solvers.replication.rounds.two_stage import place_of, plan_after
 from ioopt.units import counted
 
@@ -52,8 +59,18 @@ def _printed(problem: ReplicationProblem, settings: PrintedSettings) -> Exported
             )
         return Outcome(plan, notes=tuple(notes))
 
-    cyclic = settings.cycles == "printed"
-    return ExportedModel(model.program, outcome, "additive_seconds", relaxed=cyclic)
+    return ExportedModel(
+        model.program,
+        outcome,
+        "additive_seconds",
+        relaxed=settings.cycles == "printed",
+        unsolvable=_unsolvable(model.instance),
+    )
+
+
+def _unsolvable(instance: StaticInstance) -> str | None:
+    """Return why the programs of one round have no solution, if the disks say so."""
+    return None if enough_disk(instance) else ONE_ROUND_TOO_SMALL
 
 
 def _allocation(
@@ -70,7 +87,11 @@ def _allocation(
         return Outcome(plan, notes=tuple(cycle_notes(problem, plan)))
 
     return ExportedModel(
-        model.program, outcome, "additive_seconds", relaxed=cycles == "printed"
+        model.program,
+        outcome,
+        "additive_seconds",
+        relaxed=cycles == "printed",
+        unsolvable=_unsolvable(instance),
     )
 
 

@@ -35,15 +35,19 @@ def require_batch(problem: ReplicationProblem) -> None:
     problem.require_room()
 
 
+ONE_ROUND_TOO_SMALL = (
+    "the disks cannot hold this batch in one round; auto, two-stage, minmin and "
+    "job-data-present fetch files again"
+)
+
+
 def one_round_too_small() -> NotApplicableError:
     """Return the error for a batch whose files do not fit the disks at once.
 
-    The static model cannot plan such a batch; solvers that fetch files again can.
+    The program of one round cannot plan such a batch; solvers that fetch files again
+    can.
     """
-    return NotApplicableError(
-        "the disks cannot hold this batch in one round; auto, two-stage, minmin "
-        "and job-data-present fetch files again"
-    )
+    return NotApplicableError(ONE_ROUND_TOO_SMALL)
 
 
 def fitting(problem: ReplicationProblem) -> list[int]:

@@ -7,10 +7,12 @@ The samples were written for the model of ``ioopt export lp cycle3`` by CBC 2.10
 
 import json
 
+import pulp
 import pytest
 from conftest import ROOT
 
 import ioopt
+from ioopt.errors import InstanceError
 
 SAMPLES = ROOT / "tests/data/solutions"
 CBC = "../../../docs/samples/cycle3.sol"
@@ -143,7 +145,7 @@ def test_a_better_bound_than_the_quick_one_is_needed_for_optimal(run, tmp_path):
     (tmp_path / "mine.json").write_text(json.dumps(cycle3))
     command = ("import", "sol", SAMPLES / CBC, "--instance", "mine.json")
     code, _, err = run(*command, "-o", "result.json")
-    assert code == 0 and "that starts from this result (--warm-start) may" in err
+    assert code == 0 and "solve INSTANCE --solver ip --warm-start RESULT` may" in err
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["status"] == "feasible" and result["bound"] < result["objective"]
 
@@ -204,3 +206,80 @@ def test_a_changed_file_is_told(run, tmp_path):
         assert code == 0, err
         assert ("not as it was exported" in err) == (name != "same.lp"), err
         assert (row in err) == (name == "row.lp")
+    assert "--warm-start" not in err
+
+
+@pytest.fixture
+def lp():
+    """Return a function that solves the program of an instance by CBC in PuLP."""
+
+    def solved(*model, rows=(), **how):
+        lp = ioopt.to_pulp(ioopt.model(*model, **how))
+        for name, row in rows:
+            lp += row(lp.variablesDict()), name
+        lp.solve(pulp.PULP_CBC_CMD(msg=False))
+        return lp
+
+    return solved
+
+
+def test_a_problem_solved_by_pulp_is_read_like_a_file(lp, run, tmp_path):
+    solved = lp("cycle3")
+    result = ioopt.from_pulp("cycle3", solved)
+    assert (result.status, result.solver) == ("optimal", "PuLP")
+    assert result.objective == pytest.approx(5.184)
+    assert result.metrics["makespan_seconds"] == pytest.approx(9.748)
+    assert not any("not as it was exported" in note for note in result.notes)
+    result.save(str(tmp_path / "result.json"))
+    assert run("check", "cycle3", "result.json")[0] == 0
+    solved.variablesDict()["T_t0_n0"].varValue = 0.5
+    with pytest.raises(InstanceError, match="T_t0_n0 is 0"):
+        ioopt.from_pulp("cycle3", solved)
+    with pytest.raises(InstanceError, match="is not a variable of the"):
+        ioopt.from_pulp("two-pairs", solved)
+    selected = ioopt.from_pulp("rounds4", lp("rounds4", "sub-batch"), "sub-batch")
+    assert selected.objective == 2
+
+
+def test_rows_added_in_pulp_are_told(lp):
+    """Node 0 sends twice: 5.12 s and 2 x 0.064 s."""
+    rows = [
+        ("fetches", lambda at: at["R_f0_n0"] == 1),
+        ("sends_twice", lambda at: at["Y_n0_n1_f0"] + at["Y_n0_n2_f0"] == 2),
+    ]
+    result = ioopt.from_pulp("cycle3", lp("cycle3", rows=rows))
+    assert result.objective == pytest.approx(5.248)
+    (told,) = [note for note in result.notes if "not as it was exported" in note]
+    assert "PuLP problem replication" in told and "R_f0_n0 = 1" in told
+    assert not any("--warm-start" in note for note in result.notes)
+
+
+def test_a_pulp_problem_without_a_solution_is_refused(lp):
+    unsolved = ioopt.to_pulp(ioopt.model("cycle3"))
+    with pytest.raises(InstanceError, match="holds no solution: PuLP says 'Not Solv"):
+        ioopt.from_pulp("cycle3", unsolved)
+    with pytest.raises(InstanceError, match="'Infeasible'; the disks cannot hold"):
+        ioopt.from_pulp("rounds4", lp("rounds4"))
+
+
+@pytest.mark.parametrize("model", ["printed", "allocation"])
+def test_a_program_without_a_solution_is_told_at_the_export(run, model):
+    """Four tasks of two files each, on disks that hold two files."""
+    code, _, err = run("export", "lp", "rounds4", "-o", "r.lp", "--model", model)
+    assert code == 0 and "r.lp" not in err
+    assert "rounds4: the program has no solution: the disks cannot hold this" in err
+    assert run("export", "lp", "cycle3", "-o", "c.lp", "--model", model)[2] == ""
+    written = SAMPLES / "cbc-infeasible.sol"
+    code, _, err = run("import", "sol", written, "--instance", "rounds4")
+    assert code == 2 and "CBC says 'Infeasible'; the disks cannot hold this" in err
+
+
+def test_files_that_are_not_there_are_no_bundled_instances(run):
+    code, _, err = run("import", "sol", "none.sol", *CYCLE3)
+    assert (code, err) == (2, "ioopt: none.sol: no such file\n")
+    code, _, err = run("import", "sol", SAMPLES / CBC, *CYCLE3, "--model", "none.lp")
+    assert (code, err) == (2, "ioopt: none.lp: no such file\n")
+    code, _, err = run("import", "sol", SAMPLES / CBC, "--instance", "none.json")
+    assert code == 2 and "none.json: no such file, and no bundled instance" in err
+    code, _, err = run("import", "sol", SAMPLES / CBC, "--instance", "two-pairs")
+    assert code == 2 and "give the --instance that was exported, and --model" in err

@@ -101,7 +101,7 @@ def test_a_planner_refuses_names_and_deadlines_that_cannot_be() -> None:
             assert "wanted a name" in refused(
                 lambda pair=pair, name=name: pair("n0", name)
             )
-    for deadline in (math.nan, "1", True, [1]):
+    for deadline in (math.nan, "1", True, [1], -1):
         assert "deadline: wanted" in refused(lambda d=deadline: made.plan(d))
         assert "deadline: wanted" in refused(
             lambda d=deadline: made.submit([], deadline=d)

@@ -287,6 +287,8 @@ SMALL_MACHINE = {"nodes": 4, "levels": 2, "quantum_seconds": 200.0}
         ("depart", ("b", 1.0), "departure of 'b' at 1.0 s ignored: no such job"),
         ("served", ("b", 1.0, 1.0), "service of 'b' ignored: no such job"),
         ("served", ("a", "x", 1.0), "'x' and 1.0 are not times in seconds"),
+        ("served", ("a", -1, 1.0), "-1 and 1.0 are not times in seconds"),
+        ("arrive", ("b", [0], 1.0, 2.0, "now"), "now must be a number of seconds, not"),
     ],
 )
 def test_a_gang_scheduler_says_why_it_refuses(method, arguments, why):
@@ -294,6 +296,26 @@ def test_a_gang_scheduler_says_why_it_refuses(method, arguments, why):
     assert scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0) is True
     answer = getattr(scheduler, method)(*arguments)
     assert not answer and why in answer.why and scheduler.notes == [answer.why]
+
+
+@pytest.mark.parametrize("most", [None, 3])
+def test_a_saved_gang_scheduler_has_only_exact_numbers(most):
+    """No limit of migrations is null, not a number beyond 2^53."""
+    machine = SMALL_MACHINE | {"migration_tasks_per_quantum": most}
+    scheduler = GangScheduler(machine, "migrate-iogs")
+    scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0)
+    scheduler.matrix(0.0)
+    state = scheduler.state()
+    assert state["budget"] == most
+    again = GangScheduler.restore(json.loads(json.dumps(state)))
+    assert again.state() == state and again._budget == scheduler._budget
+
+
+def test_a_negative_deadline_is_no_time():
+    scheduler = GangScheduler(SMALL_MACHINE, "iogs")
+    scheduler.arrive("a", [0, 1], 1.0, 2.0, 0.0)
+    assert len(scheduler.matrix(0.0, deadline=-1)) == 1
+    assert "wanted seconds of 0 or more, not -1; taken as 0" in scheduler.notes[0]
 
 
 def test_the_service_says_why_an_answer_is_false():

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from conftest import ROOT
@@ -25,7 +26,7 @@ from ioopt.version import __version__
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
-from ioopt.embed.http import Decider, HttpServer, read_token
+from ioopt.embed.http import ENDED, Decider, HttpServer, read_token
 
 MACHINE = {
     "network": {"remote_bytes_per_second": 1e6, "replica_bytes_per_second": 1e8},
@@ -113,7 +114,7 @@ def test_messages_are_those_of_the_other_services(server):
             "arguments": arguments,
         }
         value = call(server, "POST", MESSAGES, message)[1]["result"]["value"]
-    assert value == [{"task": "t", "node": "k1", "stage": []}]
+    assert value == [{"task": "t", "node": "k1", "stage": [], "arriving": []}]
 
 
 def test_bodies_and_headers_have_limits(server):
@@ -154,7 +155,9 @@ def test_a_session_that_nobody_uses_makes_room():
     assert all(reply["ok"] for reply in opens)
     save = json.dumps({"ioopt": 1, "op": "save", "session": 1}).encode()
     assert json.loads(service.handle(save))["ok"]  # at 10 s
-    assert "close one" in service.handle(json.dumps(monitor).encode()).decode()
+    error = json.loads(service.handle(json.dumps(monitor).encode()))["error"]
+    assert error["code"] == "busy"
+    assert "close one; session 2 was not called for the longest" in error["message"]
     assert json.loads(service.handle(json.dumps(monitor).encode()))["result"] == {
         "session": 65
     }
@@ -248,6 +251,23 @@ def test_the_command_serves_and_stops(tmp_path):
     assert process.wait(60) == 0
     deciding.close()
     process.stderr.close()
+
+
+def test_a_decision_that_is_cut_off_by_the_end_is_answered_in_json(capfd):
+    instance = json.loads((ROOT / "instances/replication/image-100x4.json").read_text())
+    endless = {"ioopt": 1, "op": "decide", "instance": instance, "deadline": None}
+    found = []
+    with serving(1 << 20) as made:
+        asked = threading.Thread(
+            target=lambda: found.append(call(made, "POST", MESSAGES, endless))
+        )
+        asked.start()
+        while made._solving._process._process is None:  # until it is decided on
+            time.sleep(0.01)
+        made.stop(0.0)
+        asked.join(60)
+    assert found == [(503, {"error": ENDED})]
+    assert "never retrieved" not in capfd.readouterr().err
 
 
 def test_a_connection_that_says_nothing_or_half_a_call_holds_nobody_up(server):

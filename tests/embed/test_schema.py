@@ -178,6 +178,66 @@ def test_each_call_is_described_in_words():
         assert call.words, (call.object, call.method)
 
 
+def test_each_argument_is_described_with_its_unit():
+    assert '"le":' not in json.dumps(all_schemas())  # it is no word of JSON Schema
+    for call in described_calls():
+        schema = all_schemas()[call.arguments.__name__]
+        for name, value in schema["properties"].items():
+            where = (call.object, call.method, name)
+            assert f"`{name}`" in value["description"], where
+            if name in ("now", "deadline"):
+                assert "seconds" in value["description"], where
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("IoArbiter", "policy"),
+        ("GangScheduler", "policy"),
+        ("ReplicationPlanner", "solver"),
+        ("WorkflowDispatcher", "policy"),
+        ("WorkDirectory", "policy"),
+    ],
+)
+def test_the_names_of_policies_are_those_that_are_opened(name, argument):
+    schema = all_schemas()[name]["properties"][argument]
+    names = schema.get("enum") or schema["anyOf"][0]["enum"]
+    arguments = TALKS[name][0]
+    assert arguments.get(argument, schema["default"]) in names
+    for each in [*names, "no-such-policy"]:
+        given = arguments | {argument: each}
+        message = {"ioopt": 1, "op": "open", "object": name, "arguments": given}
+        reply = json.loads(Service().handle(json.dumps(message).encode()))
+        assert reply["ok"] == (each in names), (each, reply)
+    assert errors(name, arguments | {argument: "no-such-policy"}) != []
+
+
+def test_arguments_that_do_not_fit_are_named():
+    service = Service()
+
+    def ask(**keys):
+        reply = json.loads(service.handle(json.dumps({"ioopt": 1, **keys}).encode()))
+        return reply["result"] if reply["ok"] else reply["error"]["message"]
+
+    machine = TALKS["IoArbiter"][0]["machine"]
+    assert "missing a required argument: 'machine'" in ask(
+        op="open", object="IoArbiter"
+    )
+    ask(op="open", object="IoArbiter", arguments={"machine": machine})
+
+    def request(**arguments):
+        keys = {"method": "request", "arguments": arguments}
+        return ask(op="call", session=1, **keys)
+
+    told = request(id="a", nodes=4, size=1.0)
+    assert told.startswith("request: missing a required argument: 'now'; its arg")
+    told = request(id="a", nodes=4, size=1.0, now=0.0, speed=1)
+    assert "'speed'; its arguments: id, nodes, size, now" in told
+    wrong = request(id="a", nodes=4, size=-1.0, now=0.0)
+    assert "size: must be 0 or more" in wrong and "left_bytes" not in wrong
+    assert "now: must be" in request(id="a", nodes=4, size=1.0, now=-1.0)
+
+
 def test_notes_of_a_call_are_in_its_reply_and_in_no_other():
     """Two files of 6 bytes do not fit beside each other into a quota of 11."""
     service = Service()

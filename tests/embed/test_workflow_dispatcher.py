@@ -113,9 +113,8 @@ def test_nothing_is_lost_with_a_task_or_a_node():
     assert placed(run.next(2.0)) == [("z", "n1")]
     run.completed("x", 5.0)
     assert placed(run.next(5.0)) == [("y", "n0")]
-    run.lost(
-        "n0", 6.0
-    )  # y runs there, and b was nowhere else: x has to write it again, first
+    # y runs there, and b was nowhere else: x has to write it again, first
+    assert run.lost("n0", 6.0) == ["y", "x"]
     assert run.next(6.0) == []
     run.completed("z", 7.0)
     assert placed(run.next(7.0)) == [("x", "n1")]
@@ -123,6 +122,8 @@ def test_nothing_is_lost_with_a_task_or_a_node():
     run.back("n0")
     assert placed(run.next(12.0)) == [("y", "n1")]
     for wrong in (
+        lambda: run.back("n0"),
+        lambda: run.next(12.0, deadline=-1),
         lambda: run.completed("x", 1.0),
         lambda: run.withdraw("y"),
         lambda: run.lost("n9", 1.0),
@@ -132,12 +133,64 @@ def test_nothing_is_lost_with_a_task_or_a_node():
             wrong()
 
 
+@pytest.mark.parametrize("saved", [False, True])
+def test_only_what_is_still_needed_runs_again(saved):
+    """x writes b for y, y writes c for z; on one node, which is lost."""
+    run = run_of(products="nodes", nodes=1)
+    run.submit([task("x", writes=["b"]), task("y", reads=["b"], writes=["c"])])
+    for now, name in enumerate(["x", "y"]):
+        assert placed(run.next(now)) == [(name, "n0")]
+        run.completed(name, now + 1)
+    # Nobody has read c, and without b it cannot be written again.
+    assert run.lost("n0", 2.0) == ["y", "x"]
+    run.back("n0")
+    for now, name in enumerate(["x", "y"], 3):
+        assert placed(run.next(now)) == [(name, "n0")]
+        run.completed(name, now + 1)
+    run.submit([task("z", reads=["c"])])
+    assert placed(run.next(5)) == [("z", "n0")]
+    run.completed("z", 6)
+    assert run.lost("n0", 7.0) == []  # all files were read by tasks that have ended
+    if saved:
+        run = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+    assert run.next(7.0) == []
+    run.back("n0")
+    assert run.next(8.0) == []
+    # A new task reads c: its producers run again, and before it.
+    assert run.submit([task("w", reads=["c"])]) == 3
+    for now, name in enumerate(["x", "y", "w"], 9):
+        assert placed(run.next(now)) == [(name, "n0")]
+        run.completed(name, now + 1)
+    assert run.next(20.0) == []
+
+
+def test_a_source_that_is_still_receiving_is_named():
+    """Two tasks read a from the storage; n1 may copy it from n0 once n0 has it."""
+    run = run_of(nodes=3, policy="fifo")
+    run.submit([task("x", reads=["a"]), task("y", reads=["a"])])
+    first, second = run.next(0.0)
+    assert first.stage == (("a", None),) and first.arriving == ()
+    assert second.stage == (("a", first.node),) and second.arriving == ("a",)
+    run = WorkflowDispatcher.restore(run.state())
+    run.staged(second.node, "a")
+    run.submit([task("z", reads=["a"])])
+    (third,) = run.next(1.0)
+    assert third.stage == (("a", second.node),) and third.arriving == ()
+    run.completed("x", 5.0)
+    run.evicted(second.node, "a")
+    run.submit([task("w", reads=["a"])], files=[])
+    run.completed("y", 6.0)
+    run.evicted(second.node, "a")
+    steps = {step.node: step for step in run.next(6.0)}
+    assert all(step.arriving == () for step in steps.values())
+
+
 def test_products_on_the_storage_outlive_their_node():
     run = run_of()
     run.submit([task("x", writes=["b"]), task("y", reads=["b"])])
     run.next(0.0)
     run.completed("x", 5.0)
-    run.lost("n0", 5.0)
+    assert run.lost("n0", 5.0) == []
     assert run.next(5.0)[0].stage == (("b", None),)
 
 

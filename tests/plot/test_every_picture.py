@@ -132,7 +132,9 @@ def test_every_page_of_a_result(results, name, solver):
     assert {panel["title"] for panel in data["panels"]} >= PANELS[result.kind]
     for panel in data["panels"]:
         assert 0 < data["axes"][panel["axis"]]["until"] < float("inf")
-        for kind, low, high, start, end, label, waits, _ in panel.get("boxes", ()):
+        for box in panel.get("boxes", ()):
+            kind, low, high, start, end, label, waits, _, source = box
+            assert (source >= 0) == (kind == "copy")
             assert kind in data["kinds"] and label and start <= end
             assert -0.5 <= low < low + high <= len(panel["rows"]) - 0.5 + 1e-9
             # Nothing waits for what has not ended.
@@ -149,6 +151,41 @@ def test_every_picture_of_a_measurement(name):
     axes = row.plot(found, name)
     assert name in axes.get_title() + (axes.figure.get_suptitle() or "")
     labels_have_units(axes)
+
+
+@pytest.mark.parametrize("most", [40, 1])
+def test_arrows_lead_from_senders_to_copies(monkeypatch, most):
+    """The fetching node sends to one node, which sends to the third."""
+    from matplotlib.patches import FancyArrowPatch
+
+    monkeypatch.setattr("ioopt.plot.gantt.MOST_ARROWS", most)
+    result = ioopt.solve("cycle3", "ip", settings={"moves": "plan"})
+    axes = draw_result(result)
+    arrows = [item for item in axes.patches if isinstance(item, FancyArrowPatch)]
+    words = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    if most == 1:
+        assert not arrows and "from the sending node" not in words
+        return
+    assert "from the sending node" in words
+    assert "additive 5.184 s, makespan 9.748 s" in axes.get_title()
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    led = []
+    for arrow in arrows:
+        (at, begin), (_, end) = arrow.get_path().vertices[[0, 2]]
+        led.append((rows[round(begin)], rows[round(end)], pytest.approx(at)))
+    copies = [row for row in result.schedule["transfers"] if row["source"]]
+    assert len(copies) == 2 and led == [
+        (
+            row["source"],
+            row["destination"],
+            (row["start_seconds"] + row["end_seconds"]) / 2,
+        )
+        for row in copies
+    ]
+    data = data_of(page_of(result))
+    (plan,) = [p for p in data["panels"] if p["title"] == "Plan, by node"]
+    sent = [box for box in plan["boxes"] if box[8] >= 0]
+    assert [plan["rows"][box[8]] for box in sent] == [row["source"] for row in copies]
 
 
 def test_every_kind_is_among_the_samples(results):

@@ -33,7 +33,7 @@ def test_each_task_is_one_box_at_its_times(forked: ioopt.Result) -> None:
     assert forked.schedule is not None
     plan = panel(data_of(page_of(forked)), "Plan, by node")
     shown = {}
-    for kind, low, high, start, end, label, _, critical in plan["boxes"]:
+    for kind, low, high, start, end, label, _, critical, _ in plan["boxes"]:
         if kind == "compute":
             row = plan["rows"][round(low + high / 2)]
             shown[label] = [row, pytest.approx(start), pytest.approx(end), critical]

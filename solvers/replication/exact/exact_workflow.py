@@ -378,10 +378,13 @@ class _Run:
             if not self.replays:
                 note = "proven optimal by the lower bound"
             if self.floor < self.upper * (1 - 1e-9):
-                note += (
-                    ", but not over plans with copy entries, for which the "
-                    "bound also holds"
+                note = (
+                    f"finished: all queues of tasks were tried ({made}), and none "
+                    "ends sooner; the bound, which also covers plans that queue "
+                    "copies, proves less"
                 )
+                if self.deadline.expired():
+                    note += ", because the time ended before it was finished"
         least_of_policies = min(self.proven, default=0.0)
         proven = max(self.floor, least_of_policies)
         metrics = {"replays": self.replays, "queues_bound_seconds": proven}

@@ -124,6 +124,13 @@ def test_a_builder_refuses_at_the_call(call, said):
     assert batch.build() == before  # what was refused is not in it
 
 
+def test_a_batch_without_tasks_is_no_instance():
+    batch = ioopt.Batch(remote="10MB/s", replica="100MB/s", name="mine")
+    batch.add_nodes(2)
+    with pytest.raises(IooptError, match="mine: has no task; add_task adds one"):
+        ioopt.solve(batch)
+
+
 def test_whole_numbers_may_have_an_exponent(tmp_path):
     instance = ioopt.load("cycle3").model_dump(mode="json")
     instance["files"][0]["bytes"] = 8e9

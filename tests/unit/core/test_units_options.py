@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 from ioopt.errors import UsageError
 from ioopt.options import Deadline, SolveOptions, parse_assignments, parse_settings
 from ioopt.protocols import Incumbents
-from ioopt.units import parse_bytes, parse_rate
+from ioopt.units import parse_bytes, parse_rate, parse_seconds
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,11 @@ def test_rates(text, rate):
     [
         *(
             (parse_bytes, text, "is not a number with a unit")
-            for text in ("", "MB", "5 parsecs", "-3MB", "1..2MB")
+            for text in ("", "MB", "5 parsecs", "--3MB", "1..2MB")
         ),
+        (parse_bytes, "-3MB", "size '-3MB' is negative; it must be 0 or more"),
+        (parse_rate, "-3MB/s", "is negative; it must be 0 or more"),
+        (parse_seconds, " -8s", "time ' -8s' is negative; it must be 0 or more"),
         *(
             (parse_rate, text, "is not a number with a unit; known units: B, kB")
             for text in ("5ps", "3Mb/h", "1Mbb", "MB/s", "1e9999999999B/s", "5M")

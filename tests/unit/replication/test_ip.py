@@ -432,11 +432,18 @@ def test_a_note_tells_when_the_replay_makes_other_transfers() -> None:
     """On cycle3 the root of the plan runs no task, so that no rule of the replay
     fetches the file there.
     """
+    what = (
+        "the objective is additive: the transfers and tasks of the busiest node, "
+        "without waiting; makespan is of the replay on a clock, where tasks wait for "
+        "files; each bound is of the value that it names"
+    )
     said = "additive is of the plan's transfers, makespan of the replay's"
     advised = ioopt.solve("cycle3", "ip")
-    assert [note.partition(", which")[0] for note in advised.notes] == [said]
+    assert [note.partition(", which")[0] for note in advised.notes] == [what, said]
     assert advised.metrics["makespan_seconds"] == pytest.approx(9.684)
     carried = ioopt.solve("cycle3", "ip", settings={"moves": "plan"})
-    assert carried.notes == ()
+    assert carried.notes == (what,)
     assert carried.metrics["makespan_seconds"] == pytest.approx(9.748)
+    one_value = ioopt.solve("cycle3", "ip", measure="additive_seconds")
+    assert what not in one_value.notes
     assert advised.objective == carried.objective == pytest.approx(5.184)

@@ -24,7 +24,7 @@ def test_the_bound_is_one_of_plans_that_evict_held_files() -> None:
     result = ioopt.solve(held(), "ip")
     assert (result.objective, result.bound, result.status) == (10.5, 9.0, "feasible")
     assert result.metrics["one_round_bound_seconds"] == 10.5
-    assert "no plan of one round that evicts nothing" in result.notes[-1]
+    assert "no plan of one round that evicts nothing" in result.notes[0]
     better = ioopt.solve(held(), "two-stage")
     assert (better.objective, better.violations) == (9.0, ())
 

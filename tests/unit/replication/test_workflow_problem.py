@@ -143,7 +143,7 @@ def test_who_plans_batches_refuses_workflows(instance: dict[str, Any]) -> None:
     for name in names:
         with pytest.raises(NotApplicableError, match="not workflows"):
             ioopt.solve(problem, name, time_limit=5)
-    with pytest.raises(NotApplicableError, match="the static model"):
+    with pytest.raises(NotApplicableError, match="the program of replication"):
         export_model(problem, "-", "lp")
     rows = ioopt.compare(problem, ["ip-printed", "minmin"])
     assert list(rows["status"]) == ["does not apply", "does not apply"]
