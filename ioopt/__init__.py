@@ -214,17 +214,26 @@ def compare(
     warm_start: object = None,
     log: str | None = None,
     wide: bool = False,
+    summary: bool = False,
+    baseline: str | None = None,
 ) -> pd.DataFrame:
     """Run *solvers* (default: the kind's own list) and return a DataFrame with one row
     for each solver.
 
-    *source* is an instance, or a list of them; for a list the index of the DataFrame is
-    (instance, solver). A solver is a name, ``name:key=value``, ``file.py:function``,
-    ``module:function``, or a function. The other keywords are those of :func:`solve`
-    and apply to every solver; a setting goes only to the solvers that have it. The
-    columns are the status, the measure (default: the kind's first one) with its bound,
-    its gap and its ratio to the best, the seconds of building and solving, and two more
-    metrics. If *wide* is true, the columns are all fields of a result and all metrics.
+    *source* is an instance, a list of them, or a folder of instance files; for several
+    the index of the DataFrame is (instance, solver). If *source* is a file of ``ioopt
+    compare --format json``, its runs are returned and nothing is solved. A solver is a
+    name, ``name:key=value``, ``file.py:function``, ``module:function``, or a function.
+    The other keywords are those of :func:`solve` and apply to every solver; a setting
+    goes only to the solvers that have it. The columns are the status, the measure
+    (default: the kind's first one) with its bound, its gap and its ratio to the best,
+    the seconds of building and solving, and two more metrics. If *wide* is true, the
+    columns are all fields of a result and all metrics.
+
+    If *summary* is true, there is one row for each solver over all instances, with the
+    fields of :class:`ioopt.comparing.summary.SummaryRow` as columns: ratios to
+    *baseline* (default: the kind's baseline or the first solver) with interval, wins,
+    test, mean gap and median time, over verified plans only.
 
     >>> found = compare("cycle3", ["minmin", "job-data-present"])
     >>> found["makespan_seconds"].round(3).to_dict()
@@ -245,6 +254,8 @@ def compare(
         warm_start=warm_start,
         log=log,
         wide=wide,
+        summary=summary,
+        baseline=baseline,
     )
 
 

@@ -4,6 +4,7 @@ entries.
 
 import json
 import os
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -11,6 +12,9 @@ from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.options import LEFT, nearest, suggest
+
+ENDINGS = (".json", ".json.gz")
+"""The endings of the names of instance files in a folder."""
 
 
 def root() -> Path:
@@ -60,6 +64,31 @@ def resolve(source: str | os.PathLike[str]) -> str:
     return name
 
 
+def with_folders_opened(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return *sources* with the files of each folder, sorted by name, in its place.
+
+    Raises InstanceError for a folder that has nothing in it, or anything but ``.json``
+    files (``.json.gz``), so that nothing is left out in silence.
+    """
+    found: list[str] = []
+    for source in sources:
+        if not os.path.isdir(source):
+            found.append(source)
+            continue
+        inside = sorted(os.listdir(source))
+        if not inside:
+            raise InstanceError(f"{source}: the folder is empty")
+        for name in inside:
+            path = os.path.join(source, name)
+            if not name.endswith(ENDINGS) or os.path.isdir(path):
+                raise InstanceError(
+                    f"{path}: no instance file; move it out of the folder, or name the "
+                    f"files, as {os.path.join(source, '*.json')}"
+                )
+            found.append(path)
+    return tuple(found)
+
+
 def bundled(name: str) -> dict[str, Any]:
     """Return the catalog entry called *name*; if there is none, raise UsageError, which
     suggests the nearest name.
@@ -67,6 +96,10 @@ def bundled(name: str) -> dict[str, Any]:
     entry = entries().get(name)
     if entry is None and name in LEFT["instance"]:
         raise UsageError(f"{name}: {LEFT['instance'][name]}")
+    if entry is None and os.path.isfile(name):
+        raise UsageError(
+            f"{name} is a file, not a bundled instance: ioopt check {name}"
+        )
     if entry is None:
         raise UsageError(f"no bundled instance {name!r}; {suggest(name, entries())}")
     return entry

@@ -37,12 +37,17 @@ class PairedRatio(NamedTuple):
     """The ratio solver / baseline of one metric: its geometric mean over instances,
     with the 95 % confidence interval and a paired test.
 
+    Pairs with the same base instance are not independent: they count as one, whose
+    ratio is the geometric mean of theirs. ``independent`` is the number of base
+    instances; the mean, the interval and the test are over them. ``pairs``, ``wins``,
+    ``ties`` and ``losses`` count all pairs.
+
     ``p_value`` is that of :func:`signed_rank_p`, and ``holm_p_value`` the same after
     Holm's correction for all solvers compared with the baseline by this metric. Both,
     ``standard_error_of_log`` and the ends ``low`` and ``high`` of the interval are None
-    if there are fewer than :data:`LEAST_PAIRS` pairs. The mean is None as well if a
-    ratio is 0 or negative. A solver wins an instance when it is better by more than a
-    share of 10^-9.
+    if there are fewer than :data:`LEAST_PAIRS` base instances. The mean is None as well
+    if a ratio is 0 or negative. A solver wins an instance when it is better by more
+    than a share of 10^-9.
     """
 
     solver: str
@@ -50,6 +55,7 @@ class PairedRatio(NamedTuple):
     mean_ratio: float | None
     standard_error_of_log: float | None
     pairs: int
+    independent: int
     low: float | None
     high: float | None
     wins: int
@@ -146,9 +152,23 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
+class Pair(NamedTuple):
+    """The ratio of a solver to the baseline on one instance with one seed; *base* is
+    the base instance.
+    """
+
+    base: str
+    ratio: float
+
+
+def base_of(row: Mapping[str, Any]) -> str:
+    """Return the base instance of a row; a row that names none is its own."""
+    return str(row.get("base") or row["instance"])
+
+
 def ratios_to(
     rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
-) -> dict[str, list[float]]:
+) -> dict[str, list[Pair]]:
     """Return, for each solver, the ratios of its *metric* to that of *baseline*, one
     for each instance and seed.
 
@@ -156,17 +176,43 @@ def ratios_to(
     a sound plan, such as one with violations, has no ratio.
     """
     values: dict[str, dict[tuple[str, int | None], float]] = {}
+    bases: dict[str, str] = {}
     for row in rows:
         own = values.setdefault(row["solver"], {})
+        bases[row["instance"]] = base_of(row)
         value = measured(row, metric)
         if value is not None:
             own[row["instance"], row.get("seed")] = value
     base = {key: value for key, value in values.get(baseline, {}).items() if value > 0}
-    found: dict[str, list[float]] = {}
+    found: dict[str, list[Pair]] = {}
     for solver, own in values.items():
-        ratios = [own[key] / base[key] for key in base if key in own]
-        if ratios:
-            found[solver] = ratios
+        pairs = [
+            Pair(bases[key[0]], own[key] / base[key]) for key in base if key in own
+        ]
+        if pairs:
+            found[solver] = pairs
+    return found
+
+
+def independent_ratios(pairs: Sequence[Pair]) -> list[float]:
+    """Return one ratio for each base instance: the geometric mean of its ratios, or 0
+    if one of them is 0 or negative.
+
+    >>> independent_ratios([Pair("a", 2.0), Pair("b", 0.5), Pair("a", 8.0)])
+    [4.0, 0.5]
+    """
+    groups: dict[str, list[float]] = {}
+    for pair in pairs:
+        groups.setdefault(pair.base, []).append(pair.ratio)
+    found = []
+    for ratios in groups.values():
+        if len(ratios) == 1:
+            found.append(ratios[0])
+        elif min(ratios) <= 0:
+            found.append(0.0)
+        else:
+            logs = [math.log(ratio) for ratio in ratios]
+            found.append(math.exp(math.fsum(logs) / len(logs)))
     return found
 
 
@@ -177,19 +223,19 @@ def paired_ratios(
     most: Collection[str] = (),
 ) -> list[PairedRatio]:
     """Return, for each solver and each of *metrics*, the mean ratio to *baseline* over
-    all instances.
+    all base instances.
 
     *most* names the metrics of which more is better.
     """
     found: dict[tuple[str, str], PairedRatio] = {}
     for metric in metrics:
-        pairs: list[PairedRatio] = []
-        for solver, ratios in ratios_to(rows, baseline, metric).items():
-            pair = _paired_ratio(solver, metric, ratios, metric in most)
+        tested: list[PairedRatio] = []
+        for solver, pairs in ratios_to(rows, baseline, metric).items():
+            pair = _paired_ratio(solver, metric, pairs, metric in most)
             if solver != baseline:
-                pair = pair._replace(p_value=signed_rank_p(ratios))
-            pairs.append(pair)
-        for pair in _with_holm(pairs):
+                pair = pair._replace(p_value=signed_rank_p(independent_ratios(pairs)))
+            tested.append(pair)
+        for pair in _with_holm(tested):
             found[pair.solver, metric] = pair
     in_order = []
     for solver in dict.fromkeys(row["solver"] for row in rows):
@@ -211,25 +257,27 @@ def _with_holm(pairs: Sequence[PairedRatio]) -> list[PairedRatio]:
 
 
 def _paired_ratio(
-    solver: str, metric: str, ratios: Sequence[float], more_is_better: bool
+    solver: str, metric: str, pairs: Sequence[Pair], more_is_better: bool
 ) -> PairedRatio:
-    """Return the mean of one solver's *ratios*, and the numbers of its wins, ties and
+    """Return the mean of one solver's ratios, and the numbers of its wins, ties and
     losses.
     """
-    above = sum(ratio - 1 > TIE for ratio in ratios)
-    below = sum(1 - ratio > TIE for ratio in ratios)
+    above = sum(pair.ratio - 1 > TIE for pair in pairs)
+    below = sum(1 - pair.ratio > TIE for pair in pairs)
     wins = above if more_is_better else below
     losses = below if more_is_better else above
+    ratios = independent_ratios(pairs)
     middle = geometric_mean(ratios)
     return PairedRatio(
         solver=solver,
         metric=metric,
         mean_ratio=middle.mean,
         standard_error_of_log=middle.standard_error_of_log,
-        pairs=len(ratios),
+        pairs=len(pairs),
+        independent=len(ratios),
         low=middle.low,
         high=middle.high,
         wins=wins,
-        ties=len(ratios) - wins - losses,
+        ties=len(pairs) - wins - losses,
         losses=losses,
     )

@@ -280,6 +280,8 @@ class Result(BaseModel):
         the name of the objective that is proven optimal.
         """
         by_other = self.measure not in (None, self._own)
+        if self.status is Status.ERROR and self.stop is StopReason.FINISHED:
+            return str(self.status)
         if self.status is not Status.OPTIMAL or not by_other:
             return f"{self.status} ({self.stop})"
         about = [f"{title(self._own)} objective"]
@@ -396,13 +398,17 @@ class ComparisonRow(Result):
     """A result without plan and schedule, with the value of the comparison's measure.
 
     ``reference`` is true for a solver that breaks a rule of the machine by design; such
-    a row has no ratio.
+    a row has no ratio. ``base`` names the base instance: instances of one preset and
+    seed with other settings have the same. ``exit_code`` is that of the command if only
+    this solver failed.
     """
 
     model_config = ConfigDict(extra="ignore")
 
     ratio_to_best: float | None = None
     reference: bool = False
+    base: str | None = None
+    exit_code: int | None = None
 
 
 class Comparison(BaseModel):
@@ -414,4 +420,5 @@ class Comparison(BaseModel):
     version: Literal[1] = 1
     measure: str | None = None
     baseline: str | None = None
+    labels: dict[str, str] = Field(default_factory=dict)
     rows: tuple[ComparisonRow, ...] = Field(min_length=1)

@@ -56,9 +56,12 @@ def render(
     width: int | None = None,
     keep: int | None = None,
     wrap: int = 0,
+    sides: str | None = None,
 ) -> str:
     """Render rows as text, Markdown, LaTeX or CSV; numbers are aligned right, None is
-    shown as ``-`` (empty in CSV). LaTeX needs the package booktabs.
+    shown as ``-`` (empty in CSV). LaTeX needs the package booktabs; a unit that all
+    cells of a column share stands in its heading, and *sides* are the columns' letters
+    (None: by what is in them).
 
     A text table is at most *width* characters wide (None: no limit). If it does not
     fit, the columns from index *keep* on are dropped, the rightmost first (None: none
@@ -73,7 +76,7 @@ def render(
             writer.writerow(["" if cell is None else cell for cell in row])
         return out.getvalue()
     if form == "latex":
-        return _latex(headers, rows)
+        return _latex(headers, rows, sides)
     limit = EVERYTHING if width is None or form == "markdown" else width
     count = fitting(headers, rows, limit, keep) if limit < EVERYTHING else len(headers)
     table = _table(headers[:count], [row[:count] for row in rows], form, wrap)
@@ -111,14 +114,37 @@ def _is_numeric(rows: Sequence[Row], k: int) -> bool:
     return all(NUMERIC.fullmatch(show(row[k])) for row in rows)
 
 
-def _latex(headers: Sequence[str], rows: Sequence[Row]) -> str:
+def _latex(
+    headers: Sequence[str], rows: Sequence[Row], sides: str | None = None
+) -> str:
     """Return the table as a ``tabular`` of LaTeX with the rules of booktabs."""
-    sides = ["r" if _is_numeric(rows, k) else "l" for k in range(len(headers))]
-    lines = [f"\\begin{{tabular}}{{{''.join(sides)}}}", "\\toprule"]
-    lines += [_latex_line(headers), "\\midrule"]
-    for row in rows:
-        lines.append(_latex_line([show(cell) for cell in row]))
+    if sides is None:
+        places = range(len(headers))
+        sides = "".join("r" if _is_numeric(rows, k) else "l" for k in places)
+    columns = [
+        _unit_in_heading(header, [row[k] for row in rows])
+        for k, header in enumerate(headers)
+    ]
+    lines = [f"\\begin{{tabular}}{{{sides}}}", "\\toprule"]
+    for place, cells in enumerate(zip(*columns, strict=True)):
+        lines.append(_latex_line(cells))
+        if place == 0:
+            lines.append("\\midrule")
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
+
+
+def _unit_in_heading(header: str, cells: Sequence[Any]) -> list[str]:
+    """Return the heading and the cells of a column as text; a unit that all cells share
+    moves into the heading, and None is shown as a dash.
+    """
+    shown = [show(cell) for cell in cells if cell is not None]
+    units = {text.partition(" ")[2] for text in shown if NUMERIC.fullmatch(text)}
+    unit = units.pop() if len(units) == 1 and all(map(NUMERIC.fullmatch, shown)) else ""
+    found = [f"{header} ({unit})" if unit else header]
+    for cell in cells:
+        text = "--" if cell is None else show(cell)
+        found.append(text.removesuffix(f" {unit}") if unit else text)
+    return found
 
 
 def _latex_line(cells: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE, synthetic_footnote
 from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
 from ioopt.comparing.table import interval
 from ioopt.errors import UsageError
+from ioopt.metrics import Pair
 from ioopt.plot.layout import shortened
 from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
 from ioopt.tables import percent
@@ -56,7 +57,10 @@ def ratios(rows: pd.DataFrame) -> Any:
     return the axes; all rows are of one kind.
     """
     groups = rows[~rows["reference"]].groupby("variant", observed=True)["ratio"]
-    found = {str(name): some.dropna().to_list() for name, some in groups}
+    found = {
+        str(name): [Pair(str(row), ratio) for row, ratio in some.dropna().items()]
+        for name, some in groups
+    }
     words = f"{title(metric_of(rows))} over the best of the instance"
     return plot_ratios(found, words, f"{_instances(rows)}: {RATIO_TITLE}")
 

@@ -2,12 +2,15 @@
 one table by one measure.
 """
 
+import re
 from collections.abc import Sequence
 from typing import cast
 
 import click
+from click.core import ParameterSource
 
 from ioopt import registry
+from ioopt.catalog import with_folders_opened
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, is_printed, quiet
 from ioopt.cli.options import watching
@@ -15,19 +18,22 @@ from ioopt.comparing import (
     compare_rows,
     default_solvers,
     interrupted,
+    opened,
     parse_solver,
 )
 from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.comparing.picture import plot_comparison
+from ioopt.comparing.runs import Runs, baseline_of, parse_labels, require_compared
+from ioopt.comparing.summary import baseline_ratios
 from ioopt.errors import ExitCode, UsageError
-from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind, Metric
+from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind
 from ioopt.formats.native import dump_json, write_text
-from ioopt.plot.page import save
+from ioopt.plot.page import check_target, save
 from ioopt.problems.base import SYNTHETIC_IO, Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Status, Violation
-from ioopt.solving import COUNTED_VIOLATIONS, load
+from ioopt.solving import COUNTED_VIOLATIONS
 from ioopt.tables import Form, render, say, terminal_width
 from ioopt.units import counted
 
@@ -39,6 +45,8 @@ Examples:
   ioopt compare blast.json --solver ip --solver minmin --time-limit 20
   ioopt compare many/*.json --solver mine.py:h --solver minmin --plot ratios.pdf
   ioopt compare a.json b.json c.json --baseline minmin --format latex
+  ioopt compare many --solver mine.py:h --label mine.py:h=Ours --format json -o r.json
+  ioopt compare r.json --format latex          (stored runs; nothing is solved again)
   ioopt compare trace.json --solver adaptive --solver fill:alpha=0 --plot bars.png
 """
 
@@ -62,6 +70,13 @@ Examples:
     "or the first solver named.",
 )
 @click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="SOLVER=LABEL",
+    help="Name of a solver in tables and pictures; may be given again.",
+)
+@click.option(
     "--wide",
     is_flag=True,
     help="All columns, however wide the terminal is; after the summary of several "
@@ -82,6 +97,7 @@ def compare(
     how: Json,
     measure: str | None,
     baseline: str | None,
+    labels: tuple[str, ...],
     wide: bool,
     picture: str | None,
     plot_width: float | None,
@@ -90,18 +106,96 @@ def compare(
 ) -> int:
     """Solve each FILE with each solver, check and simulate every answer, and print
     a table. Several FILEs give one summary, with ratios, intervals and a paired test.
+
+    A folder stands for all instance files in it. A FILE of `compare --format json`
+    is printed or drawn again, and nothing is solved.
     """
     if plot_width is not None and picture is None:
         raise UsageError("--plot-width is the width of a picture: add --plot OUT.pdf")
-    problems = [load(source) for source in file]
-    kind = _common_kind(file, problems)
+    if picture is not None:
+        check_target(picture)
+    names = with_folders_opened(file)
+    sources = [opened(name) for name in names]
+    problems = [source for source in sources if not isinstance(source, Runs)]
+    stored = [source for source in sources if isinstance(source, Runs)]
+    if stored:
+        _refuse_with_stored(names, names[sources.index(stored[0])])
+        runs = _told_again(stored[0], baseline, labels)
+    else:
+        runs = _run(names, problems, solvers, how, measure, baseline, labels)
+    write_text(output or "-", _render(runs, form, wide))
+    if not quiet():
+        _tell(runs.rows)
+    if picture is not None:
+        shown = runs.labelled()
+        name = shown.measure.name
+        axes = plot_comparison(shown.rows, name, shown.baseline, plot_width)
+        save(axes, picture, exact=plot_width is not None)
+    return _exit_code(runs.rows)
+
+
+def _told_again(runs: Runs, baseline: str | None, labels: Sequence[str]) -> Runs:
+    """Return stored runs with the *baseline* and the *labels* given, if any."""
+    chosen = (
+        baseline
+        or runs.baseline
+        or baseline_of(runs.kind, runs.solvers, len(runs.instances))
+    )
+    require_compared(chosen, runs.solvers)
+    known = [f"{solver}={label}" for solver, label in runs.labels.items()]
+    given = parse_labels([*known, *labels], runs.solvers)
+    return runs._replace(baseline=chosen, labels=given)
+
+
+PRINTING = {"file", "baseline", "labels", "wide", "picture", "plot_width", "output"}
+PRINTING |= {"form", "quiet", "verbose", "traceback"}
+"""The parameters of the command that say how runs are printed, not how they are
+made.
+"""
+
+
+def _refuse_with_stored(names: Sequence[str], stored: str) -> None:
+    """Raise UsageError if the file *stored*, which has runs, is not the only one of
+    *names*, or if an option of the command line is for solving.
+    """
+    if len(names) > 1:
+        raise UsageError(
+            f"{stored} has stored runs: name it alone, or name only instances"
+        )
+    context = click.get_current_context()
+    for option in context.command.params:
+        name = str(option.name)
+        told = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if told and name not in PRINTING:
+            raise UsageError(
+                f"{stored} has stored runs, which are not solved again: leave out "
+                f"{option.opts[0]}"
+            )
+
+
+def _run(
+    names: Sequence[str],
+    problems: Sequence[Problem],
+    solvers: tuple[str, ...],
+    how: Json,
+    measure: str | None,
+    baseline: str | None,
+    labels: Sequence[str],
+) -> Runs:
+    """Run the solvers on all *problems*, which have the *names* on the command line."""
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{name} is given {names.count(name)} times")
+    kind = _common_kind(names, problems)
     by = measure_of(kind, measure)
     solvers += _rivals(kind, problems, solvers)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
-    baseline = _baseline(kind, chosen, baseline)
+    compared = list(dict.fromkeys(name for some in chosen for name in some))
+    require_compared(baseline, compared)
+    labelled = parse_labels(labels, compared)
     all_differ = len({problem.name for problem in problems}) == len(problems)
     rows: list[Row] = []
-    for source, problem, some in zip(file, problems, chosen):
+    for source, problem, some in zip(names, problems, chosen):
         title = f"{problem.name}: {len(some)} solvers"
         with options.printing_aside(), watching(title, None) as listener:
             found = compare_rows(
@@ -112,13 +206,8 @@ def compare(
         rows += found
         if interrupted(rows):
             break
-    if picture is not None:
-        axes = plot_comparison(rows, by.name, baseline, plot_width)
-        save(axes, picture, exact=plot_width is not None)
-    write_text(output or "-", _render(rows, kind, by, form, baseline, wide))
-    if not quiet():
-        _tell(rows)
-    return _exit_code(rows)
+    chosen_baseline = baseline or baseline_of(kind, compared, len(problems))
+    return Runs(rows, kind, by, chosen_baseline, labelled)
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
@@ -157,78 +246,31 @@ def _rivals(
     return tuple(quick)
 
 
-def _baseline(
-    kind: Kind, chosen: Sequence[Sequence[str]], given: str | None
-) -> str | None:
-    """Return the baseline of the ratios, or None. It is the solver *given*; for several
-    instances the kind's baseline, if compared, or else the first solver.
-
-    Raises UsageError for a solver that is not compared.
-    """
-    names: dict[str, None] = {}
-    for some in chosen:
-        names |= dict.fromkeys(some)
-    if given is None:
-        if len(chosen) == 1:
-            return None
-        return kind.baseline if kind.baseline in names else chosen[0][0]
-    if given not in names:
-        raise UsageError(
-            f"--baseline {given!r} is not among the solvers: {', '.join(names)}"
-        )
-    return given
-
-
-def _render(
-    rows: list[Row],
-    kind: Kind,
-    measure: Metric,
-    form: str,
-    baseline: str | None,
-    wide: bool,
-) -> str:
+def _render(runs: Runs, form: str, wide: bool) -> str:
     """Return the comparison as text in the format *form*; JSON has the format
     ``ioopt/comparison``.
     """
     if form == "json":
-        return _document(rows, kind, measure, baseline)
+        return dump_json(runs.document())
+    rows, kind, measure, baseline, _ = runs.labelled()
     if form == "csv":
         return render(*text.raw_table(rows), "csv")
     width = None if wide else terminal_width()
     shape = cast(Form, form)
     parts = []
-    several = len(text.by_instance(rows)) > 1
+    several = len(runs.instances) > 1
     if several and baseline is not None:
         parts.append(text.summary_text(rows, kind, measure, baseline, shape, width))
     if wide or not several:
         parts.append(text.comparison_text(rows, kind, measure, width, shape))
         if baseline is not None:
-            ratios = text.baseline_ratios(rows, kind, measure, baseline, wide)
+            ratios = baseline_ratios(rows, kind, measure, baseline, wide)
             parts.append(text.baseline_text(ratios, baseline, shape, width))
     invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
     footnote = synthetic_footnote(invented)
     if footnote:
         parts.append(text.remarks([footnote], shape, width))
     return "\n".join(parts)
-
-
-def _document(
-    rows: list[Row], kind: Kind, measure: Metric, baseline: str | None
-) -> str:
-    """Return the comparison as JSON text. If there is a *baseline*, the text includes
-    the ratios of all solvers to it, for all metrics.
-    """
-    document = {
-        "format": "ioopt/comparison",
-        "version": 1,
-        "measure": measure.name,
-        "rows": rows,
-    }
-    if baseline is not None:
-        ratios = text.baseline_ratios(rows, kind, measure, baseline, True)
-        document["baseline"] = baseline
-        document["ratios"] = [row._asdict() for row in ratios]
-    return dump_json(document)
 
 
 def _has_synthetic_io(row: Row) -> bool:
@@ -238,11 +280,18 @@ def _has_synthetic_io(row: Row) -> bool:
     return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
 
 
+FIGURE = re.compile(r"(?<!\.py:)\b\d[\d.]*(e[-+]?\d+)?|'[^']*'")
+"""A number or a quoted name in a note, but no line number of a file."""
+
+
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error. Equal notes of one solver are
-    printed once, and its violations on one line, with the number of instances.
+    """Print notes and violations on standard error: one line for each solver and kind
+    of note, and one for its violations, with the number of instances.
+
+    Notes that differ only in numbers and quoted names are of one kind; the line is that
+    of the first instance.
     """
-    said: dict[tuple[str, str], list[str]] = {}
+    said: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         for note in filter(is_printed, row["notes"]):
             if note.startswith(SYNTHETIC_IO):
@@ -250,9 +299,10 @@ def _tell(rows: Sequence[Row]) -> None:
             if row["violations"] and note.startswith(COUNTED_VIOLATIONS):
                 continue  # printed below
             line = note.removeprefix(row["solver"]).removeprefix(":").lstrip()
-            said.setdefault((row["solver"], line), []).append(row["instance"])
-    for (solver, line), names in said.items():
-        say(f"note: {_where(names)}: {solver}: {line}")
+            alike = said.setdefault((row["solver"], FIGURE.sub("#", line)), {})
+            alike.setdefault(row["instance"], line)
+    for (solver, _), lines in said.items():
+        say(f"note: {_where(list(lines))}: {solver}: {next(iter(lines.values()))}")
     broken: dict[str, list[Row]] = {}
     for row in rows:
         if row["violations"]:
@@ -289,5 +339,5 @@ def _exit_code(rows: Sequence[Row]) -> int:
     listed = {spec.name for spec in registry.SOLVERS}
     ours = [row for row in failed if row["solver"].partition(":")[0] in listed]
     if ours:
-        return int(ours[0].get("exit_code", ExitCode.INTERNAL))
+        return int(ours[0].get("exit_code") or ExitCode.INTERNAL)
     return ExitCode.VIOLATIONS if failed else ExitCode.ANSWER

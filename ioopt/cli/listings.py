@@ -207,7 +207,7 @@ Examples:
 
 
 @instances.command(cls=IooptCommand, epilog=GENERATE)
-@click.argument("family", shell_complete=options.families)
+@click.argument("family", required=False, shell_complete=options.families)
 @click.option(
     "--preset",
     metavar="NAME",
@@ -223,7 +223,11 @@ Examples:
     help="Write N instances, of this seed and the next ones, to the folder -o.",
 )
 @click.option(
-    "--list", "listing", is_flag=True, help="List presets and their settings."
+    "--list",
+    "listing",
+    is_flag=True,
+    help="List the presets of FAMILY and what their settings mean; without FAMILY, "
+    "the presets of all.",
 )
 @output_option(
     text="Where to write the instance (- for standard output; .gz is compressed); with "
@@ -231,7 +235,7 @@ Examples:
     checked=False,
 )
 def generate(
-    family: str,
+    family: str | None,
     preset: str | None,
     settings: dict[str, str],
     seed: int,
@@ -242,6 +246,11 @@ def generate(
     """Generate one instance of FAMILY (a family or a kind of instance); the same seed
     gives the same file.
     """
+    if family is None and listing:
+        click.echo(_all_presets(), nl=False)
+        return
+    if family is None:
+        raise UsageError("missing FAMILY; `ioopt instances generate --list` has all")
     kind = registry.generator_of(family)
     if listing:
         click.echo(_presets(kind), nl=False)
@@ -267,17 +276,38 @@ def _instance_text(problem: Problem) -> str:
     return dump_json(problem.model_dump(mode="json", by_alias=True))
 
 
+def _all_presets() -> str:
+    """Return the names of the presets of all kinds as a table."""
+    kinds = [kind for kind in registry.FORMATS.values() if kind.presets]
+    rows = [(kind.kind, ", ".join(kind.presets)) for kind in kinds]
+    return render(("FAMILY", "presets"), rows, width=terminal_width(), wrap=1)
+
+
 def _presets(kind: Format) -> str:
-    """Return the presets of a kind as a table with their settings and defaults."""
+    """Return two tables: the presets of a kind with their settings and defaults, and
+    what each setting means.
+    """
+    # The generators need numpy, which other listings do not.
+    from ioopt.generate import about_preset
+
     rows = []
+    meanings: dict[tuple[str, str], list[str]] = {}
     for name, cls in kind.presets.items():
-        fields = cls.model_fields.items()
-        rows.append(
-            (name, ", ".join(f"{key}={field.default}" for key, field in fields))
-        )
-    return render(
-        ("preset", "settings and defaults"), rows, width=terminal_width(), wrap=1
-    )
+        rows.append((name, about_preset(cls, kind.presets).rstrip()))
+        for key, field in cls.model_fields.items():
+            text = " ".join((field.description or "").replace("``", "").split())
+            meanings.setdefault((key, text), []).append(name)
+    settings = []
+    for (key, text), presets in meanings.items():
+        # A setting may mean something else in another preset.
+        shared = sum(other == key for other, _ in meanings) > 1
+        settings.append((key, f"{text} ({', '.join(presets)})" if shared else text))
+    width = terminal_width()
+    tables = [
+        render(("preset", "settings and defaults"), rows, width=width, wrap=1),
+        render(("setting", "meaning"), settings, width=width, wrap=1),
+    ]
+    return "\n".join(tables if settings else tables[:1])
 
 
 SOLVERS = """\b

@@ -418,7 +418,8 @@ def file_argument(**options: Any) -> Callable[[F], F]:
     """Return the argument FILE: an instance file, ``-``, or the name of a bundled
     instance.
     """
-    return click.argument("file", metavar="FILE", shell_complete=files, **options)
+    metavar = "FILE..." if options.get("nargs") == -1 else "FILE"
+    return click.argument("file", metavar=metavar, shell_complete=files, **options)
 
 
 def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from ioopt import registry
 from ioopt.campaign.frame import read_frame
 from ioopt.campaign.report import RATIOS, draw_store, report_html
 from ioopt.cli.lazy import IooptCommand
@@ -20,8 +19,9 @@ from ioopt.cli.options import (
     paper_width_option,
 )
 from ioopt.comparing.picture import plot_comparison
+from ioopt.comparing.runs import is_stored, runs_in
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.native import read_json, reading, validate, write_text
+from ioopt.formats.native import read_json, reading, write_text
 from ioopt.pictures import (
     DEFAULT,
     draw_beside,
@@ -30,8 +30,6 @@ from ioopt.pictures import (
     result_to_draw,
 )
 from ioopt.plot.page import check_target, save
-from ioopt.registry import measure_of
-from ioopt.result import Comparison, measured
 
 EPILOG = """\b
 Examples:
@@ -117,7 +115,7 @@ def plot(
 
 def _wants_page(data: Mapping[str, Any], output: str, picture: str | None) -> bool:
     """Return whether *output* is to be the page of a result."""
-    of_result = data.get("format") != "ioopt/comparison"
+    of_result = not is_stored(data)
     return of_result and picture is None and Path(output).suffix.lower() == ".html"
 
 
@@ -160,12 +158,13 @@ def _axes(
     """Draw a comparison or a result, given as the contents of its JSON file, and return
     the axes. A comparison may be *width* millimetres wide.
     """
-    if data.get("format") == "ioopt/comparison":
+    if is_stored(data):
         if picture is not None:
             raise UsageError(
                 f"{name}: a comparison has one picture; leave out --picture"
             )
-        return _comparison(validate(Comparison, data, name), width)
+        runs = runs_in(data, name).labelled()
+        return plot_comparison(runs.rows, runs.measure.name, runs.baseline, width)
     if width is not None:
         raise UsageError(f"{name}: --width belongs to one comparison")
     result = result_to_draw(data, name)
@@ -173,20 +172,3 @@ def _axes(
         return draw_result(result, picture or DEFAULT)
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
-
-
-def _comparison(document: Comparison, width: float | None) -> Any:
-    """Draw a comparison by its measure, and return the axes."""
-    first = document.rows[0]
-    kind = registry.KINDS.get(first.kind or first.family)
-    measure = document.measure
-    if measure is None:
-        measure = "objective" if kind is None else measure_of(kind).name
-    rows = []
-    for row in document.rows:
-        shown = row.model_dump(mode="json")
-        shown["value"] = measured(row.__dict__, measure)
-        if row.objective_name != measure:
-            shown["bound"] = None
-        rows.append(shown)
-    return plot_comparison(rows, measure, document.baseline, width)

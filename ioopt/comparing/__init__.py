@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import registry
+from ioopt.catalog import resolve, with_folders_opened
 from ioopt.comparing.measures import Row, add_ratios, spent
+from ioopt.comparing.runs import (
+    Runs,
+    baseline_of,
+    is_stored,
+    require_compared,
+    runs_in,
+)
+from ioopt.comparing.summary import summary_rows
 from ioopt.errors import (
     BackendMissingError,
     ExitCode,
@@ -17,11 +27,12 @@ from ioopt.errors import (
     UsageError,
 )
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
+from ioopt.formats.native import read_json
 from ioopt.options import backend_among, parse_assignments, refuse_left_backend
 from ioopt.problems.base import Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
-from ioopt.solving import load, solve
+from ioopt.solving import load, problem_from_dict, solve
 from ioopt.verdict import best_of, own_bound, strongest, strongest_sound
 
 if TYPE_CHECKING:
@@ -51,7 +62,13 @@ Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
 
 
 def compare(
-    source: Any, solvers: Solvers | None = None, *, wide: bool = False, **options: Any
+    source: Any,
+    solvers: Solvers | None = None,
+    *,
+    wide: bool = False,
+    summary: bool = False,
+    baseline: str | None = None,
+    **options: Any,
 ) -> pd.DataFrame:
     """Run *solvers* (default: the kind's own list) on *source* and return a DataFrame
     with one row for each solver, indexed by the solver's name.
@@ -65,27 +82,82 @@ def compare(
     """
     import pandas as pd
 
-    several = isinstance(source, (list, tuple))
-    sources = source if several else [source]
-    problems = [load(one) for one in sources]
+    if baseline is not None and not summary:
+        raise UsageError("baseline: the baseline of a summary: add summary=True")
+    several, sources = _opened_all(source)
+    if isinstance(sources[0], Runs):
+        if solvers is not None:
+            raise UsageError("stored runs are not solved again: leave out the solvers")
+        runs = sources[0]
+        several = len(runs.instances) > 1
+    else:
+        runs = _run_all(sources, solvers, options)
+    if summary:
+        return _summary_frame(runs, baseline)
+    index = ["instance", "solver"] if several else ["solver"]
+    by = runs.measure.name
+    flat = []
+    for row in runs.rows:
+        flat.append(row | row["metrics"] | {by: row["value"], "seconds": spent(row)})
+    frame = pd.DataFrame(flat).set_index(index)
+    if wide:
+        return frame.drop(columns=["metrics", "options", "versions"])
+    more = [name for name in runs.kind.columns if name != by][:MORE_COLUMNS]
+    return frame.reindex(
+        columns=["status", by, "bound", "gap", "ratio_to_best", "seconds", *more]
+    )
+
+
+def opened(source: Any) -> Problem | Runs:
+    """Return the problem that *source* describes or, for a file of stored runs, these
+    runs.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return load(source)
+    path = resolve(source)
+    data = read_json(path)
+    name = "<stdin>" if path == "-" else os.fspath(source)
+    return runs_in(data, name) if is_stored(data) else problem_from_dict(data, name)
+
+
+def _opened_all(source: Any) -> tuple[bool, list[Problem | Runs]]:
+    """Return whether *source* may be several instances, a list or a folder, and what
+    is in it; stored runs must be alone.
+    """
+    if isinstance(source, (list, tuple)):
+        several, sources = True, list(source)
+    elif isinstance(source, (str, os.PathLike)):
+        several = os.path.isdir(source)
+        sources = list(with_folders_opened([os.fspath(source)]))
+    else:
+        several, sources = False, [source]
+    found = [opened(one) for one in sources]
+    if len(found) > 1 and any(isinstance(one, Runs) for one in found):
+        raise UsageError("name one file of stored runs, or only instances")
+    return several, found
+
+
+def _run_all(
+    problems: Sequence[Any], solvers: Solvers | None, options: Mapping[str, Any]
+) -> Runs:
+    """Run *solvers* on all *problems*, until the user interrupts."""
     rows: list[Row] = []
     for problem in problems:
         rows += compare_rows(problem, solvers, **options)
         if interrupted(rows):
             break
-    index = ["instance", "solver"] if several else ["solver"]
     kind = registry.kind_of_problem(problems[0])
-    by = measure_of(kind, options.get("measure")).name
-    flat = []
-    for row in rows:
-        flat.append(row | row["metrics"] | {by: row["value"], "seconds": spent(row)})
-    frame = pd.DataFrame(flat).set_index(index)
-    if wide:
-        return frame.drop(columns=["metrics", "options", "versions"])
-    more = [name for name in kind.columns if name != by][:MORE_COLUMNS]
-    return frame.reindex(
-        columns=["status", by, "bound", "gap", "ratio_to_best", "seconds", *more]
-    )
+    return Runs(rows, kind, measure_of(kind, options.get("measure")), None)
+
+
+def _summary_frame(runs: Runs, baseline: str | None) -> pd.DataFrame:
+    """Return the summary of *runs* as a DataFrame, indexed by the solver's name."""
+    import pandas as pd
+
+    require_compared(baseline, runs.solvers)
+    chosen = baseline or runs.baseline or baseline_of(runs.kind, runs.solvers, 2)
+    rows = summary_rows(runs.rows, runs.kind, runs.measure, str(chosen))
+    return pd.DataFrame(rows).set_index("solver")
 
 
 def compare_rows(
@@ -139,7 +211,17 @@ def compare_rows(
         rows[-1]["stop"] = str(StopReason.INTERRUPTED)
     _doubt_own_claims(rows, chosen, by)
     add_ratios(rows, by, shared)
-    return rows
+    base = _base_of(problem)
+    return [row | {"base": base} for row in rows]
+
+
+def _base_of(problem: Problem) -> str | None:
+    """Return the base instance of a generated *problem*: its preset and seed, which
+    instances that differ only in settings share. None if it states neither.
+    """
+    meta = problem.meta or {}
+    preset, seed = meta.get("preset"), meta.get("seed")
+    return None if preset is None or seed is None else f"{preset}, seed {seed}"
 
 
 def _require_known(settings: Mapping[str, object], chosen: Sequence[_Choice]) -> None:

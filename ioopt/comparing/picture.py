@@ -1,16 +1,23 @@
 """Draw a comparison as one picture: bars for one instance, ratios for several."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from ioopt import registry
 from ioopt.comparing.measures import standing
 from ioopt.errors import UsageError
 from ioopt.families import EXACT as PROVES
-from ioopt.metrics import geometric_mean, ratios_to
+from ioopt.metrics import (
+    Pair,
+    base_of,
+    geometric_mean,
+    independent_ratios,
+    ratios_to,
+)
 from ioopt.plot.layout import (
     CHARACTER,
+    folded,
     label_axis,
     legend_below,
     legend_beside,
@@ -31,6 +38,10 @@ INCH = 25.4
 """The millimetres of an inch."""
 PLAIN_SIZE = 10.0
 """The font size of pictures in points, unless told otherwise."""
+NAME_LETTERS = 36
+"""The most characters in a line of a solver's name beside a plain picture."""
+LINE = 0.17
+"""The height in inches of a line of such a name."""
 PAPER = {"font.size": 8.0, "axes.linewidth": 0.6}
 """Settings of matplotlib for a picture that is printed at the size it has."""
 NAME_SHARE = 0.45
@@ -64,77 +75,123 @@ def plot_comparison(
 
     with rc_context({} if width is None else PAPER):
         if len(names) > 1:
-            axes = _ratios(rows, measure, baseline)
+            axes = _ratios(rows, measure, baseline, width)
         else:
-            axes = _bars(rows, measure, below=width is not None)
+            axes = _bars(rows, measure, width)
         if width is not None:
             _fit_paper(axes, width)
     return axes
 
 
-def _bars(rows: Sequence[Row], measure: str, below: bool) -> Any:
-    """Draw the bars of one instance, with the legend beside or *below* them; return the
-    axes.
+def _bars(rows: Sequence[Row], measure: str, width: float | None) -> Any:
+    """Draw the bars of one instance, with the legend beside them or, in a picture of
+    *width* millimetres, below them; return the axes.
     """
-    axes = new_axes(7.2, 1.5 + 0.27 * min(MOST_BARS, len(rows)))
-    handles = _panel(axes, rows, measure)
+    bars = [row for row in rows if not row.get("reference")][:MOST_BARS]
+    names = _folded([row["solver"] for row in bars], width)
+    axes = new_axes(7.2, 1.5 + _height(names, 0.27))
+    handles = _panel(axes, rows, bars, measure)
+    axes.set_yticks(range(len(names)), names, fontsize="small")
     axes.set_title(shortened(rows[0]["instance"], 40), fontsize="medium")
     entries = [handles[label] for label in sorted(handles, key=_rank)]
-    if below:
-        legend_below(axes.figure, entries)
-    else:
+    if width is None:
         legend_beside(axes.figure, entries)
+    else:
+        legend_below(axes.figure, entries)
     return axes
 
 
+def _letters(width: float) -> float:
+    """Return how many characters a picture for a paper, *width* millimetres wide, has
+    room for.
+    """
+    return width / INCH * 72 / (CHARACTER * PAPER["font.size"])
+
+
+def _folded(names: Iterable[str], width: float | None) -> list[str]:
+    """Return *names* in lines that fit beside a picture of *width* millimetres (None:
+    a plain one).
+    """
+    most = NAME_LETTERS if width is None else int(NAME_SHARE * _letters(width))
+    return [folded(name, most) for name in names]
+
+
+def _height(names: Sequence[str], least: float) -> float:
+    """Return the height in inches of the rows with the folded *names*; each has at
+    least *least*.
+    """
+    lines = max((name.count("\n") + 1 for name in names), default=1)
+    return len(names) * max(least, LINE * lines)
+
+
 def _fit_paper(axes: Any, width: float) -> None:
-    """Make the picture *width* millimetres wide; remove its title, and shorten its
-    words to fit.
+    """Make the picture *width* millimetres wide; remove its title, and fold its words
+    to fit.
     """
     figure = axes.figure
     high = figure.get_figheight()
     figure.set_size_inches(width / INCH, high * PAPER["font.size"] / PLAIN_SIZE)
-    letters = width / INCH * 72 / (CHARACTER * PAPER["font.size"])
-    names = [text.get_text() for text in axes.get_yticklabels()]
-    shown = [shortened(name, int(NAME_SHARE * letters)) for name in names]
-    axes.set_yticks(axes.get_yticks(), shown, fontsize="medium")
-    axes.set_xlabel(textwrap.fill(axes.get_xlabel(), int((1 - NAME_SHARE) * letters)))
+    axes.tick_params(axis="y", labelsize="medium")
+    most = int((1 - NAME_SHARE) * _letters(width))
+    axes.set_xlabel(textwrap.fill(axes.get_xlabel(), most))
     axes.set_title("")
 
 
-def _ratios(rows: Sequence[Row], measure: str, baseline: str | None) -> Any:
-    """Draw the ratios of the solvers over several instances; return the axes."""
+def _ratios(
+    rows: Sequence[Row], measure: str, baseline: str | None, width: float | None
+) -> Any:
+    """Draw the ratios of the solvers over several instances; return the axes. Raises
+    UsageError if there is no ratio.
+    """
     rows = [row for row in rows if not row.get("reference")]
-    found: dict[str, list[float]] = {row["solver"]: [] for row in rows}
+    found: dict[str, list[Pair]] = {row["solver"]: [] for row in rows}
     if baseline is not None:
         found |= ratios_to(rows, baseline, measure)
         found.pop(baseline)
     else:
         for row in rows:
             if row["ratio_to_best"] is not None:
-                found[row["solver"]].append(row["ratio_to_best"])
+                pair = Pair(base_of(row), row["ratio_to_best"])
+                found[row["solver"]].append(pair)
+    if not any(found.values()):
+        raise UsageError(
+            "no picture: no instance has verified plans of two solvers to compare"
+            if baseline is None
+            else f"no picture: no instance has verified plans of {baseline}, the "
+            "baseline, and of another solver; name another by --baseline"
+        )
     over = "the best of the instance" if baseline is None else f"that of {baseline}"
-    return plot_ratios(found, f"{title(measure)} over {over}")
+    answered = {row["solver"] for row in rows if row["value"] is not None}
+    words = f"{title(measure)} over {over}"
+    return plot_ratios(found, words, width=width, answered=answered)
 
 
 def plot_ratios(
-    ratios: Mapping[str, Sequence[float]], words: str, title: str = ""
+    ratios: Mapping[str, Sequence[Pair]],
+    words: str,
+    title: str = "",
+    width: float | None = None,
+    answered: Set[str] = frozenset(),
 ) -> Any:
     """Draw each solver's ratios, their geometric mean and its 95 % interval; return the
     axes.
 
-    *words* name the quantity whose ratios are drawn.
+    *words* name the quantity whose ratios are drawn. The names of the solvers fit
+    beside a picture of *width* millimetres (None: a plain one). Solvers that *answered*
+    lack a ratio because the baseline has no plan for the same instance.
     """
-    axes = new_axes(8, 1.3 + 0.42 * len(ratios))
-    known = [ratio for some in ratios.values() for ratio in some]
-    for place, some in enumerate(ratios.values()):
+    counts = [f"{name} ({len(some)})" for name, some in ratios.items()]
+    names = _folded(counts, width)
+    axes = new_axes(8, 1.3 + _height(names, 0.42))
+    known = [pair.ratio for some in ratios.values() for pair in some]
+    for place, (name, pairs) in enumerate(ratios.items()):
+        some = [pair.ratio for pair in pairs]
         if not some:
-            axes.text(
-                1.0, place, " no answer", va="center", fontsize="small", style="italic"
-            )
+            why = " no pair" if name in answered else " no answer"
+            axes.text(1.0, place, why, va="center", fontsize="small", style="italic")
             continue
         axes.plot(some, [place] * len(some), "|", color=OTHERS, markersize=11, zorder=1)
-        middle = geometric_mean(some)
+        middle = geometric_mean(independent_ratios(pairs))
         if middle.mean is None:
             continue
         mean, ends = middle.mean, None
@@ -157,14 +214,17 @@ def plot_ratios(
         axes.xaxis.set_minor_formatter(
             lambda value, _: f"{value:g}" if max(known) < 10 else ""
         )
-    names = [f"{shortened(name, 40)} ({len(some)})" for name, some in ratios.items()]
     axes.set_yticks(range(len(names)), names, fontsize="small")
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlabel(f"{words} (factor)")
     axes.set_ylabel("solver (instances)", fontsize="small")
     axes.spines[["top", "right"]].set_visible(False)
     axes.text(
-        1.02, -0.6, "mean", fontsize="small", transform=axes.get_yaxis_transform()
+        1.02,
+        -0.6,
+        "geo. mean",
+        fontsize="small",
+        transform=axes.get_yaxis_transform(),
     )
     axes.set_title(title or RATIO_TITLE, fontsize="small", pad=14)
     return axes
@@ -176,11 +236,10 @@ def _rank(label: str) -> tuple[int, str]:
     return (known.index(label) if label in known else len(known), label)
 
 
-def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
-    """Draw the bars and lines of one instance; return the entries of the legend, keyed
-    by label.
+def _panel(axes: Any, rows: Sequence[Row], bars: Sequence[Row], measure: str) -> Json:
+    """Draw the *bars* and, from all *rows*, the lines of one instance; return the
+    entries of the legend, keyed by label.
     """
-    bars = [row for row in rows if not row.get("reference")][:MOST_BARS]
     lines = _lines(rows, measure)
     values = [row["value"] for row in bars]
     known = [value for value in [*values, *lines.values()] if value is not None]
@@ -213,8 +272,6 @@ def _panel(axes: Any, rows: Sequence[Row], measure: str) -> Json:
             value / unit.size, color=BOUND, linestyle=dashes, lw=1.2
         )
         handles[label].set_label(label)
-    names = [shortened(row["solver"], 32) for row in bars]
-    axes.set_yticks(range(len(bars)), names, fontsize="small")
     label_axis(axes.xaxis, title(measure), unit.name)
     axes.spines[["top", "right"]].set_visible(False)
     return handles
@@ -246,7 +303,7 @@ def _exact(row: Row) -> bool:
     """Return whether the row's solver proves optimality when it is given enough
     time.
     """
-    name = row["solver"].partition(":")[0]
+    name = (row.get("named") or row["solver"]).partition(":")[0]
     kind = row.get("kind") or row["family"]
     return any(
         spec.name == name and kind in spec.kinds and PROVES in spec.abilities

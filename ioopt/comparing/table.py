@@ -3,15 +3,14 @@ instances, and ratios to a baseline.
 """
 
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from statistics import median
 from typing import Any
 
-from ioopt.comparing.measures import REFERENCE, Row, spent, standing
+from ioopt.comparing.measures import Row, spent, standing
+from ioopt.comparing.summary import SummaryRow, left_out, summary_rows
 from ioopt.families import Kind, Metric
-from ioopt.metrics import LEAST_PAIRS, PairedRatio, paired_ratios
-from ioopt.result import Status, relative_gap
+from ioopt.metrics import LEAST_PAIRS, PairedRatio
+from ioopt.result import relative_gap
 from ioopt.tables import Form, fitting, percent, render
 from ioopt.units import (
     Unit,
@@ -231,57 +230,44 @@ def summary_text(
     form: Form,
     width: int | None,
 ) -> str:
-    """Return the one table over several instances, with a line for each solver: the
-    geometric mean of its ratios to *baseline* with interval, counts and paired test,
-    and what was left out.
-
-    All figures of a line are over the instances on which both the solver and the
-    baseline have a verified plan.
+    """Return the one table over several instances, with a line for each solver
+    (:class:`SummaryRow`), and remarks that say what its figures are and what was left
+    out.
     """
-    names = dict.fromkeys(row["solver"] for row in rows)
-    ratios = baseline_ratios(rows, kind, measure, baseline, False)
-    pairs = {ratio.solver: ratio for ratio in ratios}
-    compared = [row for row in rows if _why_left_out(row, baseline) is None]
-    solved = {row["instance"] for row in compared if row["solver"] == baseline}
-    lines: list[list[Any]] = []
-    times = []
-    for name in names:
-        own = [row for row in compared if row["solver"] == name]
-        found = [row for row in own if row["instance"] in solved]
-        lines.append(_summary_line(name, pairs.get(name), found, name == baseline))
-        seconds = [time for time in map(spent, found) if time is not None]
-        times.append(median(seconds) if seconds else None)
-    for line, time in zip(lines, column("seconds", times), strict=True):
-        line.append(time)
+    found = summary_rows(rows, kind, measure, baseline)
+    times = column("seconds", [row.seconds for row in found])
+    lines = [
+        [*_summary_line(row, row.solver == baseline), time]
+        for row, time in zip(found, times, strict=True)
+    ]
     shown = SUMMARY
     if form == "table":
         shown = [textwrap.fill(name.replace("/", "/ "), 8) for name in SUMMARY]
-    table = render(shown, lines, form, width=width, keep=len(SUMMARY) - 2)
+    table = render(
+        shown, lines, form, width=width, keep=len(SUMMARY) - 2, sides="lrrlllrr"
+    )
     count = counted(len(by_instance(rows)), "instance")
     heading = f"{count}, by {measure}; ratios to {baseline}"
-    said = [*_test_said(ratios), *_left_out_said(rows, baseline)]
+    said = [
+        _test_said(found, baseline),
+        *_groups_said(found),
+        _bound_said(found),
+        *_left_out_said(rows, baseline),
+    ]
     return headed(heading, table, form, width) + remarks(said, form, width)
 
 
-def _summary_line(
-    name: str, pair: PairedRatio | None, found: Sequence[Row], is_baseline: bool
-) -> list[Any]:
-    """Return the cells of one solver but its time: its ratios to the baseline, and the
-    mean gap of *found*, its rows of these pairs.
-    """
-    gap = percent(_mean([row["gap"] for row in found]))
-    if pair is None:
-        return [name, 0, None, None, None, None, gap]
-    if is_baseline:
-        return [name, pair.pairs, _fixed(1.0), None, None, None, gap]
+def _summary_line(row: SummaryRow, is_baseline: bool) -> list[Any]:
+    """Return the cells of one solver but its time."""
+    counts = f"{row.wins}/{row.ties}/{row.losses}"
     return [
-        name,
-        pair.pairs,
-        _fixed(pair.mean_ratio),
-        interval(pair.low, pair.high),
-        f"{pair.wins}/{pair.ties}/{pair.losses}",
-        _p_value(pair.holm_p_value),
-        gap,
+        row.solver,
+        row.pairs,
+        _fixed(row.ratio),
+        interval(row.low, row.high),
+        None if is_baseline or not row.pairs else counts,
+        _p_value(row.holm_p),
+        percent(row.gap),
     ]
 
 
@@ -292,49 +278,57 @@ def _p_value(value: float | None) -> str | None:
     return "<0.001" if value < 0.0005 else f"{value:.3f}"
 
 
-def _test_said(ratios: Sequence[PairedRatio]) -> list[str]:
-    """Return the remark that says what the columns of ratios and p-values are."""
-    tests = sum(ratio.p_value is not None for ratio in ratios)
+def _test_said(found: Sequence[SummaryRow], baseline: str) -> str:
+    """Return the remark that says what the columns of the summary are."""
+    tests = sum(row.p is not None for row in found)
+    ratio = "ratio: geometric mean over the pairs"
+    rest = f"wins: pairs on which a solver beats {baseline}; gap: mean; time: median."
     if not tests:
-        return [
-            "ratio: geometric mean over the pairs; interval and p need "
-            f"{LEAST_PAIRS} pairs."
-        ]
+        return f"{ratio}; interval and p need {LEAST_PAIRS} pairs; {rest}"
     corrected = f", Holm-corrected for {tests} solvers" if tests > 1 else ""
+    return (
+        f"{ratio}, with its interval (Student's t of the logarithms); p: two-sided "
+        f"Wilcoxon signed-rank test of log ratios, without ties{corrected}; {rest}"
+    )
+
+
+def _groups_said(found: Sequence[SummaryRow]) -> list[str]:
+    """Return the remark that pairs of one base instance count once; none if each pair
+    has its own.
+    """
+    grouped = [row for row in found if row.independent < row.pairs]
+    if not grouped:
+        return []
+    most = max(grouped, key=lambda row: row.pairs)
     return [
-        "ratio: geometric mean over the pairs; p: two-sided Wilcoxon signed-rank test "
-        f"of log ratios, without ties{corrected}."
+        "Instances of one preset and seed are not independent: they count as one in "
+        "ratio, interval and p, by the mean of their log ratios "
+        f"({most.independent} for {most.pairs} pairs)."
     ]
+
+
+def _bound_said(found: Sequence[SummaryRow]) -> str:
+    """Return the remark that says what the bound of the gaps is, and how many plans
+    are proven optimal.
+    """
+    proven = [
+        f"{row.solver} {row.proven} of {row.pairs}" for row in found if row.proven
+    ]
+    return (
+        "gap is to the strongest bound proven for the instance, by these solvers or "
+        f"from its data; proven optimal (gap 0): {', '.join(proven) or 'none'}."
+    )
 
 
 def _left_out_said(rows: Sequence[Row], baseline: str) -> list[str]:
     """Return the remark that says which runs have no ratio and why; none if all have
     one.
     """
-    missing: dict[tuple[str, str], int] = Counter()
-    for row in rows:
-        why = _why_left_out(row, baseline)
-        if why is not None:
-            missing[row["solver"], why] += 1
-    if not missing:
-        return []
     parts = [
         f"{solver} on {counted(number, 'instance')} ({why})"
-        for (solver, why), number in missing.items()
+        for (solver, why), number in left_out(rows, baseline).items()
     ]
-    return [f"Left out: {', '.join(parts)}."]
-
-
-def _why_left_out(row: Row, baseline: str) -> str | None:
-    """Return why *row* has no value that can be compared; None if it has one."""
-    if row["violations"]:
-        return "broke a rule"
-    if row["value"] is None:
-        answered = row["status"] in (Status.OPTIMAL, Status.FEASIBLE)
-        return "without this measure" if answered else standing(row)
-    if row["solver"] == baseline:
-        return None if row["value"] > 0 else "0, to which there is no ratio"
-    return REFERENCE if row["reference"] else None
+    return [f"Left out: {', '.join(parts)}."] if parts else []
 
 
 def remarks(said: Sequence[str], form: Form, width: int | None) -> str:
@@ -364,39 +358,10 @@ def interval(low: float | None, high: float | None) -> str | None:
     return None if low is None else f"{_fixed(low)} to {_fixed(high)}"
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean of *values*; None when one is unknown, because a mean of the
-    known values would be over fewer instances.
-    """
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
-        return None
-    return sum(known) / len(known)
-
-
-def baseline_ratios(
-    rows: Sequence[Row],
-    kind: Kind,
-    measure: Metric,
-    baseline: str,
-    everything: bool,
-) -> list[PairedRatio]:
-    """Return the ratios to *baseline* of the measure or, with *everything*, of all
-    metrics of the kind.
-    """
-    names = [measure.name]
-    if everything:
-        names += [kind.objective.name, *kind.columns]
-    metrics = list(dict.fromkeys(names))
-    most = [name for name in metrics if kind.metric(name).sense == "max"]
-    rows = [row for row in rows if not row["reference"] or row["solver"] == baseline]
-    return paired_ratios(rows, baseline, metrics, most)
-
-
 def baseline_text(
     ratios: Sequence[PairedRatio], baseline: str, form: Form, width: int | None
 ) -> str:
-    """Return the ratios of :func:`baseline_ratios` as a table."""
+    """Return the ratios to *baseline* as a table."""
     headers = (
         "solver",
         "metric",

@@ -536,7 +536,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         "minmin",
         _minmin,
         "least completion time first, implicit replication, popularity eviction",
-        "Khanna et al., Section 3",
+        "Khanna et al., Section 3; Ibarra and Kim 1977; Maheswaran et al. 1999",
         settings=_minmin_settings,
     ),
     _solver(
@@ -553,7 +553,7 @@ SOLVERS: tuple[SolverSpec, ...] = (
         _job_data_present,
         "task to the node with the least to transfer; DataLeastLoaded copies; "
         "LRU eviction",
-        "Khanna et al., Section 3",
+        "Khanna et al., Section 3; Ranganathan and Foster 2002",
         settings=_job_data_present_settings,
     ),
     _solver(

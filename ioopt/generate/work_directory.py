@@ -31,16 +31,22 @@ class Settings(workflows.Shape):
     """
 
     samples: workflows.Few = 8
+    """Number of samples; each has the same tasks."""
     cores: workflows.Few = 16
+    """Number of cores of the machine."""
     quota: Count | None = None
+    """Quota of the work directory in bytes; None: see ``quota_share``."""
     quota_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    """Quota as a share of the peak that the order of submission reaches."""
 
 
 class Chain(Settings):
     """Settings of samples that consist of chains of tasks."""
 
     chains: workflows.Few = 1
+    """Number of chains of a sample."""
     length: workflows.Few = 6
+    """Number of tasks of a chain."""
 
 
 class ForkJoin(Settings):
@@ -51,7 +57,9 @@ class ForkJoin(Settings):
     """
 
     rounds: workflows.Few = 2
+    """Number of rounds of a sample."""
     width: workflows.Few = 6
+    """Number of pieces of a round."""
 
 
 class Mosaic(Settings):
@@ -61,6 +69,7 @@ class Mosaic(Settings):
     """
 
     images: Annotated[int, Field(ge=2, le=10_000)] = 10
+    """Number of images of a sample."""
 
 
 class Methylseq(Settings):
@@ -71,7 +80,9 @@ class Methylseq(Settings):
     """
 
     mean_mb: workflows.Mean = 16_000.0
+    """Size of the index in MB, about."""
     mean_seconds: workflows.Mean = 4_000.0
+    """Compute time of the alignment in seconds, about."""
 
 
 _METHYLSEQ = (

@@ -2,6 +2,7 @@
 boxes.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -200,6 +201,26 @@ def shortened(text: str, most: int) -> str:
         return text
     tail = (most - 1) // 2
     return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def folded(text: str, most: int) -> str:
+    """Return *text* in lines of at most *most* characters, broken after a sign that
+    separates settings, or else within a name.
+
+    >>> folded("link-aware:evaluations=200", 21)
+    'link-aware:\\nevaluations=200'
+    """
+    lines = [""]
+    for part in re.findall(r".*?[:,=/ ]|.+", text):
+        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > most:
+            lines.append("")
+        while len(part.rstrip()) > most:
+            end = max(part.rfind(sign, 0, most) for sign in "_-") + 1 or most
+            lines[-1] = part[:end]
+            lines.append("")
+            part = part[end:]
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
 class Box(NamedTuple):

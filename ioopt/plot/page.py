@@ -31,7 +31,8 @@ def save(axes: Any, target: str, *, exact: bool = False) -> None:
     names.
 
     The margins are cut off unless the size of the figure is *exact*. Text in PDF files
-    is in TrueType fonts, because publishers refuse Type 3 fonts.
+    is in TrueType fonts, because publishers refuse Type 3 fonts. They have no date, so
+    that the same figure gives the same file.
     """
     from matplotlib import rc_context
 
@@ -41,8 +42,16 @@ def save(axes: Any, target: str, *, exact: bool = False) -> None:
         content = page(Path(target).stem, svg_text(axes.figure)).encode()
     else:
         out = io.BytesIO()
-        with rc_context({"pdf.fonttype": 42}):
-            axes.figure.savefig(out, format=ending[1:], bbox_inches=cut, dpi=150)
+        dated = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+        how = {"pdf.fonttype": 42, "svg.hashsalt": "ioopt"}
+        with rc_context(how):
+            axes.figure.savefig(
+                out,
+                format=ending[1:],
+                bbox_inches=cut,
+                dpi=150,
+                metadata=dated.get(ending),
+            )
         content = out.getvalue()
     write_bytes(target, content)
 

@@ -8,10 +8,12 @@ Instead of the name of a solver, ``file.py:function``, ``module:function`` or a 
 function may be given.
 """
 
+import ast
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from importlib import metadata
@@ -529,17 +531,15 @@ def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
 def _find(target: str) -> object:
     """Return the object called ``file.py:name`` or ``module:name``.
 
-    The file may import others of its folder; a module is on the import path or in the
-    working folder.
+    The file may import others of its folder, also while its function runs; a module is
+    on the import path or in the working folder.
     """
     path, _, name = target.rpartition(":")
     in_file = path.endswith(".py")
     folder = os.path.dirname(os.path.abspath(path)) if in_file else os.getcwd()
-    added = folder not in sys.path
-    if added:
-        sys.path.append(folder)
     try:
-        return _in_file(path, name) if in_file else load_target(target)
+        with _imports_from(folder):
+            found = _in_file(path, name) if in_file else load_target(target)
     except (Exception, SystemExit) as error:
         cause = error.__cause__ if isinstance(error, UsageError) else None
         why = error if cause is None else cause
@@ -547,9 +547,31 @@ def _find(target: str) -> object:
             f"solver {target!r} cannot be loaded: {type(why).__name__}: {why}; "
             "wanted FILE.py:FUNCTION or package.module:function"
         ) from error
+    if isinstance(found, SolverSpec) or not callable(found):
+        return found
+    return _importing(found, folder)
+
+
+@contextmanager
+def _imports_from(folder: str) -> Iterator[None]:
+    """Search *folder* last for modules while the block runs."""
+    sys.path.append(folder)
+    try:
+        yield
     finally:
-        if added:
-            sys.path.remove(folder)
+        # Blocks of several threads may overlap: remove the last entry, and one only.
+        del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
+
+
+def _importing(function: Callable[..., object], folder: str) -> Callable[..., object]:
+    """Return *function*, which may import modules of *folder* while it runs."""
+
+    @wraps(function)
+    def run(*given: object) -> object:
+        with _imports_from(folder):
+            return function(*given)
+
+    return run
 
 
 def _in_file(path: str, name: str) -> object:
@@ -570,6 +592,7 @@ def _module_in(path: str) -> ModuleType:
     name = f"{file} of {os.stat(file).st_mtime_ns}"
     if name in sys.modules:
         return sys.modules[name]
+    _refuse_namesakes(file)
     spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no Python file")
@@ -581,6 +604,38 @@ def _module_in(path: str) -> ModuleType:
         del sys.modules[name]
         raise
     return module
+
+
+def _refuse_namesakes(file: str) -> None:
+    """Raise ImportError if *file* imports a module that lies beside it, while another
+    one of that name is loaded, which the import would silently take.
+    """
+    folder = os.path.dirname(file)
+    with suppress(SyntaxError), open(file, "rb") as stream:
+        for name in _imported(ast.parse(stream.read())):
+            beside = os.path.join(folder, f"{name}.py")
+            loaded = getattr(sys.modules.get(name), "__file__", beside)
+            if os.path.isfile(beside) and not _is_same(loaded, beside):
+                raise ImportError(
+                    f"it imports {name}, and another {name} is loaded already, from "
+                    f"{loaded}: rename {beside}"
+                )
+
+
+def _is_same(loaded: str | None, beside: str) -> bool:
+    """Return whether a module's file is the file *beside*; built-in modules have no
+    file.
+    """
+    return loaded is not None and os.path.realpath(loaded) == os.path.realpath(beside)
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of the modules that a file imports, at its top or within."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
 
 
 def measure_of(kind: Kind, name: str | None = None) -> Metric:

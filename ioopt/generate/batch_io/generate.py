@@ -14,7 +14,7 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from ioopt.errors import UsageError
-from ioopt.generate import chosen_preset, variant
+from ioopt.generate import PresetSettings, chosen_preset, variant
 from ioopt.problems.base import Record
 from ioopt.problems.batch_io import (
     NO_BUFFER,
@@ -41,7 +41,7 @@ SIZES = (512, 1024, 2048, 4096, 8192, 16_384, 32_768, 49_152)
 SIZE_SHARES = (0.50, 0.28, 0.10, 0.06, 0.045, 0.01, 0.004, 0.001)
 
 
-class MiraSettings(Record):
+class MiraSettings(PresetSettings):
     """Settings of a month on Mira (Zhou et al., Sections II and IV): 49,152 nodes, 250
     GB/s.
 
@@ -55,15 +55,25 @@ class MiraSettings(Record):
     """
 
     jobs: int = Field(3000, ge=1, le=1_000_000)
+    """Number of jobs."""
     days: float = Field(30.0, gt=0)
+    """Number of days over which jobs are submitted."""
     load: float = Field(0.90, gt=0)
+    """Node-seconds of all jobs without congestion over those of the machine."""
     runtime_sigma: float = Field(1.0, ge=0, le=4)
+    """Standard deviation of the logarithm of run times."""
     shortest_seconds: float = Field(300.0, gt=0)
+    """Least run time of a job in seconds."""
     longest_seconds: float = Field(86_400.0, gt=0)
+    """Greatest run time of a job in seconds."""
     period_from_seconds: float = Field(600.0, gt=0)
+    """Least length of a phase of computing and I/O in seconds."""
     period_to_seconds: float = Field(1800.0, gt=0)
+    """Greatest length of a phase in seconds."""
     io_share_from: float = Field(0.05, ge=0, le=1)
+    """Least share of I/O in the run time of a job."""
     io_share_to: float = Field(0.17, ge=0, le=1)
+    """Greatest share of I/O in the run time of a job."""
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -89,22 +99,31 @@ class CongestedMiraSettings(MiraSettings):
     """
 
     load: float = Field(0.70, gt=0)
+    """Node-seconds of all jobs without congestion over those of the machine."""
     io_share_from: float = Field(0.10, ge=0, le=1)
+    """Least share of I/O in the run time of a job."""
     io_share_to: float = Field(0.40, ge=0, le=1)
+    """Greatest share of I/O in the run time of a job."""
     tilt: float = Field(0.0, ge=-2, le=2)
+    """The share of jobs of a size is multiplied by (nodes / 512)^``tilt``."""
     campaign: int = Field(1, ge=1, le=1000)
+    """Number of equal jobs submitted together for each application."""
 
 
-class SmallSettings(Record):
+class SmallSettings(PresetSettings):
     """Settings of a few jobs with small whole numbers.
 
     Each node of the machine sends 1 byte per second.
     """
 
     jobs: int = Field(8, ge=1, le=100_000)
+    """Number of jobs."""
     nodes: int = Field(8, ge=1)
+    """Number of nodes of the machine."""
     most_phases: int = Field(4, ge=1)
+    """Largest number of phases of a job."""
     allocation: Allocation = "flat"
+    """Whether a job takes any free nodes (flat) or a partition."""
 
 
 PRESETS: dict[str, type[Record]] = {

@@ -24,8 +24,8 @@ import numpy as np
 from pydantic import Field
 
 from ioopt.errors import UsageError
-from ioopt.generate import chosen_preset, variant
-from ioopt.problems.base import Json, Record
+from ioopt.generate import PresetSettings, chosen_preset, variant
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangProblem
 
 GAMMAS = (0.0, 0.2, 0.4, 0.7, 1.0)
@@ -39,7 +39,7 @@ COORDINATED_EVERY = 4
 """Of this many I/O jobs in a row, the last one is coordinated."""
 
 
-class HeavyMix(Record):
+class HeavyMix(PresetSettings):
     """Settings of a mix of ``jobs``, of which the fraction ``io_fraction`` does I/O.
 
     The smallest job has as many processes as the machine has processors, divided by
@@ -47,12 +47,19 @@ class HeavyMix(Record):
     """
 
     jobs: Annotated[int, Field(ge=2, le=1000)] = 10
+    """Number of jobs."""
     processors: Annotated[int, Field(ge=4, le=65536)] = 32
+    """Number of processors of the machine."""
     columns: Annotated[int, Field(ge=1)] | None = None
+    """Number of columns of the matrix; None: 8, or fewer processors."""
     quantum_seconds: Annotated[float, Field(gt=0)] = 0.010
+    """Length of a quantum in seconds."""
     io_fraction: Annotated[float, Field(ge=0, le=1)] = 0.4
+    """Share of the jobs that do I/O."""
     narrowest: Annotated[int, Field(ge=4, le=32)] = 4
+    """Processors of the machine over processes of the smallest job."""
     lambda_weight: Annotated[float, Field(ge=0)] = 0.1
+    """Weight of the slowdowns of I/O jobs in the objective, lambda."""
 
 
 PRESETS: dict[str, type[HeavyMix]] = {

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from ioopt.formats.values import Numbers
-from ioopt.generate import built, chosen_preset
+from ioopt.generate import PresetSettings, built, chosen_preset
 from ioopt.measure.laboratory import record
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.message_counts import (
@@ -37,12 +37,12 @@ ran and for those that did not run.
 """
 
 
-class Table3Settings(Record):
-    """Settings of ``table-3``, of which there are none."""
+class Table3Settings(PresetSettings):
+    """Settings of the message counts of Table 3: there are none."""
 
 
-class LaboratorySettings(Record):
-    """Settings of runs in the laboratory on ``processors`` processors.
+class LaboratorySettings(PresetSettings):
+    """Settings of runs in the laboratory.
 
     The applications are blocking ones, barriers, and messages in phases. The 32
     perturbations in 192 quanta are as dense as 20 in 120, the default of the
@@ -50,13 +50,21 @@ class LaboratorySettings(Record):
     """
 
     processors: Annotated[int, Field(ge=2)] = 4
+    """Number of processors."""
     work_quanta: Annotated[int, Field(ge=1)] = 192
+    """Work of a program in quanta."""
     perturbations: Annotated[int, Field(ge=1)] = 32
+    """Number of perturbations in a run."""
     environment: Environment = "Sub_RR"
+    """How perturbations are spread over processors."""
     requests_per_quantum: Numbers = (1.0, 3.0, 12.0, 28.0)
+    """Rates of requests, one blocking application each."""
     barrier_quanta: Numbers = (0.05,)
+    """Quanta between barriers, one application each."""
     phase_quanta: Numbers = (0.05, 20.0)
+    """Lengths of phases in quanta, one application each."""
     requests_per_phase: Annotated[int, Field(ge=1)] = 100
+    """Number of requests in a phase."""
 
 
 PRESETS: dict[str, type[Record]] = {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ioopt.generate import built, chosen_preset
+from ioopt.generate import PresetSettings, built, chosen_preset, variant
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.perturbation import (
     PATTERNS,
@@ -22,25 +22,33 @@ from ioopt.problems.flexgang.perturbation import (
 )
 
 
-class Settings(Record):
+class Settings(PresetSettings):
     """Settings of the machine and of the perturbations in the paper."""
 
     processors: Annotated[int, Field(ge=2)] = 4
+    """Number of processors."""
     work_quanta: Annotated[int, Field(ge=1)] = 120
+    """Work of a program in quanta."""
     perturbations: Annotated[int, Field(ge=1)] = 20
+    """Number of perturbations in a run."""
     runs: Annotated[int, Field(ge=1)] = 20
+    """Number of runs of each application."""
     fixed_processor: Annotated[int, Field(ge=0)] = 0
+    """Processor that is perturbed where it is always the same."""
     window: Annotated[float, Field(gt=0, le=1)] = 0.7
+    """Share of the run time in which perturbations occur."""
 
 
 class Table2Settings(Settings):
-    """Settings of runs with three intervals of 50 quanta.
+    """Settings of programs like those of Table 2, with three intervals of 50 quanta.
 
     Perturbations occur "across the run time" (Section 4).
     """
 
     work_quanta: Annotated[int, Field(ge=1)] = 150
+    """Work of a program in quanta."""
     window: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of the run time in which perturbations occur."""
 
 
 def _bottleneck(processor: int, others: float) -> tuple[float, ...]:
@@ -98,8 +106,12 @@ bottleneck of each interval is from the text of Section 4.2. The load of the oth
 processors gives the progress that Table 3 states for gang quanta (.989, .752, .828 and
 .958 of all). Processor 0 of LU is "only slightly behind"; here it has .05 less.
 """
-PRESETS: dict[str, type[Record]] = dict.fromkeys(APPLICATIONS, Settings)
-PRESETS["table-2"] = Table2Settings
+PRESETS: dict[str, type[Record]] = {
+    "table-1": variant(Settings, "the applications of Table 1"),
+    "figure-5": variant(Settings, "one application of each type, as in Figure 5"),
+    "blocking": variant(Settings, "one blocking application for each rate of requests"),
+    "table-2": Table2Settings,
+}
 
 
 def generate(

@@ -12,8 +12,7 @@ from pydantic import Field
 
 from ioopt.errors import UsageError
 from ioopt.formats.values import Numbers
-from ioopt.generate import chosen_preset
-from ioopt.problems.base import Record
+from ioopt.generate import PresetSettings, chosen_preset
 from ioopt.problems.flexgang.quantum_model import (
     Donation,
     QuantumModelProblem,
@@ -21,7 +20,7 @@ from ioopt.problems.flexgang.quantum_model import (
 )
 
 
-class Settings(Record):
+class Settings(PresetSettings):
     """Settings of the workload in the paper.
 
     It has 32 processors, Erlang-5 bursts with a mean of 5 ms, and I/O of 20 ms. The
@@ -29,13 +28,21 @@ class Settings(Record):
     """
 
     processors: Annotated[int, Field(ge=1)] = 32
+    """Number of processors."""
     burst_seconds: Annotated[float, Field(gt=0)] = 0.005
+    """Mean compute burst of the I/O job in seconds."""
     burst_shape: Annotated[int, Field(ge=1)] | None = 5
+    """Shape of the Erlang distribution of bursts; None: bursts of one length."""
     io_seconds: Annotated[float, Field(gt=0)] = 0.020
+    """Time of an I/O request in seconds."""
     donation: Donation = "return"
+    """When the CPU of a blocked process returns: as its I/O or as its slot ends."""
     horizon_seconds: Annotated[float, Field(gt=0)] | None = None
+    """Simulated seconds for each pair of quanta; None: 2400 iterations."""
     step_seconds: Annotated[float, Field(gt=0)] = 0.001
+    """Step of the quantum on the x axis in seconds."""
     longest_seconds: Annotated[float, Field(gt=0)] = 0.040
+    """Longest quantum on the x axis in seconds."""
 
     def swept(self) -> list[float]:
         """Return the quanta on the x axis in seconds, rounded to whole nanoseconds."""
@@ -52,6 +59,7 @@ class Figure2Settings(Settings):
     """Settings of Figure 2, which varies the compute quantum for each I/O quantum."""
 
     qi_seconds: Numbers = (0.0025, 0.005, 0.010, 0.020)
+    """Quanta of the I/O job in seconds, one curve each."""
 
     def pairs(self) -> list[tuple[float, float]]:
         """Return all pairs of quanta (qi, qc) in seconds, of the I/O and the compute
@@ -64,6 +72,7 @@ class Figure3Settings(Settings):
     """Settings of Figure 3, which varies the I/O quantum for each compute quantum."""
 
     qc_seconds: Numbers = (0.010, 0.020, 0.040)
+    """Quanta of the compute job in seconds, one curve each."""
 
     def pairs(self) -> list[tuple[float, float]]:
         """Return all pairs of quanta (qi, qc) in seconds, of the I/O and the compute

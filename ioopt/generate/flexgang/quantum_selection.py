@@ -11,8 +11,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from ioopt.generate import chosen_preset, variant
-from ioopt.problems.base import Json, Record
+from ioopt.generate import PresetSettings, chosen_preset, variant
+from ioopt.problems.base import Json
 from ioopt.problems.flexgang.quantum_selection import QuantumSelectionProblem
 
 MENU_SECONDS = (0.0025, 0.005, 0.010, 0.020)
@@ -21,7 +21,7 @@ BURSTS_SECONDS = (0.002, 0.005, 0.008)
 IO_SECONDS = (0.010, 0.020, 0.040)
 
 
-class Plain(Record):
+class Plain(PresetSettings):
     """Settings of ``io_jobs`` I/O jobs and ``compute_jobs`` compute jobs.
 
     ``visits`` is the largest number of visits in a cycle. The I/O jobs are equal and
@@ -30,11 +30,17 @@ class Plain(Record):
     """
 
     io_jobs: Annotated[int, Field(ge=1, le=100)] = 2
+    """Number of I/O jobs."""
     compute_jobs: Annotated[int, Field(ge=0, le=100)] = 2
+    """Number of compute jobs."""
     compute_share: Annotated[float, Field(ge=0, lt=1)] = 0.4
+    """Least share of the cycle for all compute jobs together."""
     visits: Annotated[int, Field(ge=1, le=8)] = 1
+    """Largest number of visits in a cycle."""
     mu: Annotated[float, Field(ge=0)] = 1.0
+    """Weight of waste, beside the slowdowns, in the objective."""
     mixed: bool = False
+    """Whether I/O jobs differ in burst, I/O time and weight."""
 
 
 PRESETS: dict[str, type[Plain]] = {

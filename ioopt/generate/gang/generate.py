@@ -17,9 +17,9 @@ from numpy.random import Generator
 from pydantic import Field
 
 from ioopt.decisions.gang.state import Gang
-from ioopt.generate import Array, Sample, chosen_preset
+from ioopt.generate import Array, PresetSettings, Sample, chosen_preset
 from ioopt.generate.gang.lublin import sample
-from ioopt.problems.base import Json, Record
+from ioopt.problems.base import Json
 from ioopt.problems.gang import GangProblem, Job, Machine
 
 LOADS_SECONDS = tuple(round(1632.6 * (1.1 + 0.1 * k), 2) for k in range(9))
@@ -37,7 +37,7 @@ Whole = Annotated[int, Field(ge=1)]
 Intensity = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Settings(Record):
+class Settings(PresetSettings):
     """Settings of every gang preset (``--set``): the machine, load, I/O and placement.
 
     ``mean_local_seconds`` is t_e, the load axis. ``intensity`` is r. With ``mixed``,
@@ -45,15 +45,25 @@ class Settings(Record):
     """
 
     jobs: Whole = 10_000
+    """Number of jobs."""
     nodes: Whole = 320
+    """Number of nodes of the machine."""
     levels: Annotated[int, Field(ge=1, le=62)] = 5
+    """Multiprogramming level: the rows of the matrix."""
     quantum_seconds: Above = 200.0
+    """Length of a time slice in seconds."""
     migration_seconds: Annotated[float, Field(ge=0)] = 20.0
+    """Seconds that the migration of a task takes."""
     migration_tasks_per_quantum: Annotated[int, Field(ge=0)] | None = 64
+    """Largest number of tasks that migrate in a quantum; None is unlimited."""
     mean_local_seconds: Above = LOADS_SECONDS[0]
+    """Mean time of a job with local files in seconds: the load axis of the paper."""
     interarrival_seconds: Above = 583.0
+    """Mean seconds from one arrival to the next."""
     intensity: Intensity | Literal["mixed"] = 0.5
+    """Share of I/O, r in the paper; ``mixed`` draws 0.5, 0.33 or 0.1 for each job."""
     placement: Placement = "aligned"
+    """How the file nodes of a job are placed (rule 9)."""
 
     @property
     def machine(self) -> Machine:
@@ -62,13 +72,18 @@ class Settings(Record):
 
 
 class BluePacificLike(Settings):
-    """Settings of job sizes, gaps and run times in the calibrated assumption."""
+    """Settings of a workload like that of Blue Pacific, by a calibrated assumption."""
 
     class_centre: float = 4.79
+    """Centre of the distribution of size classes; class k has sizes up to 2^k."""
     class_width: Above = 1.25
+    """Width of the distribution of size classes."""
     power_of_two: Annotated[float, Field(ge=0, le=1)] = 0.6
+    """Share of jobs whose size is a power of two."""
     interarrival_cv: Annotated[float, Field(ge=1)] = 2.0
+    """Coefficient of variation of the gaps between arrivals."""
     runtime_cv: Annotated[float, Field(ge=1)] = 1.5
+    """Coefficient of variation of run times."""
 
 
 class Lublin(Settings):
@@ -78,8 +93,11 @@ class Lublin(Settings):
     """
 
     mean_local_seconds: Above | None = None  # type: ignore[assignment]
+    """Mean time of a job with local files in seconds; None: that of the model."""
     interarrival_seconds: Above | None = None  # type: ignore[assignment]
+    """Mean seconds from one arrival to the next; None: those of the model."""
     model: Literal["batch", "interactive", "combined"] = "combined"
+    """Which jobs of the model: batch, interactive or both."""
 
 
 PRESETS: dict[str, type[Settings]] = {

@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ioopt.formats.values import Number, Rate, figure
-from ioopt.generate import variant
-from ioopt.problems.base import Record
+from ioopt.generate import PresetSettings, variant
 from ioopt.problems.replication import LinkModel
 from ioopt.units import parse_bytes, parse_rate
 
@@ -33,16 +32,23 @@ Overlap = Annotated[float, Field(ge=0, le=0.999)]
 """The overlap of the paper as a fraction: 0.85 stands for 85 %."""
 
 
-class Settings(Record):
+class Settings(PresetSettings):
     """Settings that all applications have."""
 
     tasks: Number = 100
+    """Number of tasks."""
     nodes: Number = 4
+    """Number of compute nodes."""
     storage_nodes: Number = 4
+    """Number of storage nodes that hold the files, if ``storage_rate`` is given."""
     disk: Disk = 500_000_000
+    """Disk of a compute node in bytes; None is unlimited."""
     link: LinkModel = "shared"
+    """Whether the nodes share the link to remote storage or have one each."""
     remote_rate: Rate = 12.5e6
+    """Rate of the link to remote storage in bytes per second."""
     replica_rate: Rate = 1e9
+    """Rate between two compute nodes in bytes per second."""
     node_disk_rate: OptionalRate = None
     """Rate of the disk of a compute node. If None, only the network interface limits a
     copy.
@@ -50,23 +56,24 @@ class Settings(Record):
     storage_rate: OptionalRate = None
     """Rate of the disk of a storage node; if None, there are no storage nodes."""
     overlap: Overlap = 0.85
+    """Share of the input that tasks have in common, as the paper defines it."""
     compute_seconds_per_mb: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.001
+    """Compute seconds of a task for each MB that it reads."""
     order: Literal["random", "submission"] = "random"
-    """With ``submission``, tasks are in order of hot spot, then of the first file they
-    read.
+    """Order of the tasks: random, or with ``submission`` by hot spot, then by the first
+    file they read.
     """
 
 
 class ImageSettings(Settings):
-    """Settings of IMAGE.
-
-    A task reads the images of some patients of a cohort over a range of dates.
-    """
+    """Settings of IMAGE, whose tasks read images of some patients over some dates."""
 
     cohort: Number = 6
     """Number of patients under study, of 2,000. Each has one image for each date."""
     patients_per_task: Number = 2
+    """Number of patients whose images a task reads."""
     files_per_task: Number = 6
+    """Mean number of files that a task reads."""
     spread: Annotated[int, Field(ge=0)] = 2
     """The number of files of a task is drawn evenly from ``files_per_task`` - spread to
     ``files_per_task`` + spread.
@@ -76,6 +83,7 @@ class ImageSettings(Settings):
     MB, which is 300 MB for a task.
     """
     cap: Cap = "disk"
+    """Limit of the total input of a task: the disk, none, or a number of bytes."""
 
 
 class FollowUpSettings(ImageSettings):
@@ -100,26 +108,32 @@ class FollowUpSettings(ImageSettings):
 
 
 class SatSettings(Settings):
-    """Settings of SAT: a task reads the chunks of a window near a hot spot.
-
-    There are four hot spots.
+    """Settings of SAT, whose tasks read chunks of a window near one of four hot
+    spots.
     """
 
     disk: Disk = 1_500_000_000
+    """Disk of a compute node in bytes; None is unlimited."""
     windows: Literal["curve", "box"] = "curve"
     """Form of a window: a stretch of the Hilbert curve, or cells over some days."""
     window_cells: Literal[1, 2, 4] = 4
     """Number of cells of a box. Few cells over many days overlap less."""
     files_per_task: Number = 8
+    """Mean number of files that a task reads."""
     spread: Annotated[int, Field(ge=0)] = 1
+    """The number of files of a task is drawn evenly from ``files_per_task`` - spread to
+    ``files_per_task`` + spread."""
     days: Number = 20
+    """Number of days of satellite data."""
     cap: Cap = "disk"
+    """Limit of the total input of a task: the disk, none, or a number of bytes."""
 
 
 class PpaSettings(Settings):
-    """Settings of PPA: a task reads one file."""
+    """Settings of PPA, whose tasks read one file each."""
 
     tasks: Number = 500
+    """Number of tasks."""
     large_share: Annotated[float, Field(ge=0, le=1)] = 0.5
     """Share of files of 64 MB; the others have 4 MB."""
 

@@ -17,8 +17,9 @@ from pydantic import Field
 
 from ioopt.errors import UsageError
 from ioopt.formats.values import Number, Rate
+from ioopt.generate import PresetSettings
 from ioopt.generate.replication.settings import Disk
-from ioopt.problems.base import Lean, Record
+from ioopt.problems.base import Lean
 from ioopt.problems.replication import (
     CacheModel,
     File,
@@ -35,11 +36,13 @@ Mean = Annotated[float, Field(gt=0, le=1e9)]
 MAX_TASKS = 200_000
 
 
-class Shape(Record):
+class Shape(PresetSettings):
     """Settings of the tasks and files of all shapes."""
 
     mean_seconds: Mean = 30.0
+    """Mean compute time of a task in seconds."""
     mean_mb: Mean = 50.0
+    """Mean size of a file in MB."""
     spread: Annotated[float, Field(ge=0, le=3)] = 0.5
     """Sigma of the lognormal distributions of sizes and compute times."""
     task_cores: Few = 1
@@ -57,48 +60,58 @@ class Settings(Shape, Lean):
 
     LATER = frozenset({"memory", "task_memory", "overhead", "products", "cache"})
     nodes: Number = 4
+    """Number of compute nodes."""
     cores: Few = 4
+    """Number of cores of a node."""
     disk: Disk = None
+    """Disk of a compute node in bytes; None is unlimited."""
     disk_share: Annotated[float, Field(ge=1, le=1e6)] | None = None
+    """Disk of a node over what the largest task needs; replaces ``disk``."""
     link: LinkModel = "shared"
+    """Whether the nodes share the link to remote storage or have one each."""
     remote_rate: Rate = 16e6
+    """Rate of the link to remote storage in bytes per second."""
     replica_rate: Rate = 128e6
+    """Rate between two compute nodes in bytes per second."""
     memory: Disk = None
+    """Memory of a node in bytes; None is unlimited."""
     task_memory: Disk = None
+    """Mean memory of a task in bytes (lognormal, at most that of a node)."""
     overhead: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    """Seconds that each task takes besides computing."""
     products: Products = "node"
+    """Where outputs are: on the disks of nodes, or on shared storage."""
     cache: CacheModel | None = None
+    """What enters the cache of a node, with shared outputs; None: nothing."""
 
 
 class Chains(Settings):
-    """Settings of independent chains.
-
-    In a chain, each task reads the file that the previous task wrote.
-    """
+    """Settings of independent chains, whose tasks read what the one before wrote."""
 
     chains: Few = 12
+    """Number of chains."""
     length: Few = 8
+    """Number of tasks of a chain."""
 
 
 class ForkJoin(Settings):
-    """Settings of a workflow of rounds.
-
-    In a round, one task splits the data, other tasks work on the pieces, and one task
-    joins them.
-    """
+    """Settings of rounds, in which a task splits data, others work and one joins."""
 
     rounds: Few = 3
+    """Number of rounds."""
     width: Few = 12
+    """Number of pieces of a round."""
 
 
 class InTree(Settings):
-    """Settings of a tree of tasks.
-
-    Leaves read remote files. Every other task reads the outputs of ``arity`` tasks.
+    """Settings of a tree, whose leaves read remote files and whose other tasks read
+    ``arity`` outputs.
     """
 
     leaves: Few = 64
+    """Number of leaves."""
     arity: Annotated[int, Field(ge=2, le=1000)] = 2
+    """Number of outputs that a task above the leaves reads."""
 
 
 class Mosaic(Settings):
@@ -108,6 +121,7 @@ class Mosaic(Settings):
     """
 
     images: Annotated[int, Field(ge=2, le=10_000)] = 20
+    """Number of images."""
 
 
 class Groups(Settings):
@@ -117,8 +131,11 @@ class Groups(Settings):
     """
 
     groups: Few = 30
+    """Number of fork-joins."""
     width: Few = 3
+    """Number of pieces of a fork-join."""
     every_seconds: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    """Seconds from one arrival of a fork-join to the next."""
 
 
 class Draft:

@@ -1,0 +1,154 @@
+"""Hold the runs of one comparison, and write and read them as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from ioopt import registry
+from ioopt.comparing.measures import Row
+from ioopt.comparing.summary import baseline_ratios
+from ioopt.errors import InstanceError, UsageError
+from ioopt.families import Kind, Metric
+from ioopt.formats.native import validate
+from ioopt.problems.base import Json
+from ioopt.registry import measure_of
+from ioopt.result import Comparison, ComparisonRow, measured
+
+FORMAT = "ioopt/comparison"
+
+
+class Runs(NamedTuple):
+    """The rows of one comparison, all of one kind and by one measure.
+
+    Ratios are to *baseline*, if there is one. *labels* are the names of solvers in
+    tables and pictures, keyed by the name with which the user chose the solver.
+    """
+
+    rows: Sequence[Row]
+    kind: Kind
+    measure: Metric
+    baseline: str | None
+    labels: Mapping[str, str] = {}
+
+    @property
+    def solvers(self) -> list[str]:
+        """Return the names of the solvers in order of their first row."""
+        return list(dict.fromkeys(row["solver"] for row in self.rows))
+
+    @property
+    def instances(self) -> list[str]:
+        """Return the names of the instances in order of their first row."""
+        return list(dict.fromkeys(row["instance"] for row in self.rows))
+
+    def labelled(self) -> Runs:
+        """Return the same runs with the labels in place of the solvers' names. Each row
+        keeps the name as ``named``.
+        """
+        rows = []
+        for row in self.rows:
+            label = self.labels.get(row["solver"], row["solver"])
+            rows.append(row | {"solver": label, "named": row["solver"]})
+        baseline = self.baseline
+        if baseline is not None:
+            baseline = self.labels.get(baseline, baseline)
+        return self._replace(rows=rows, baseline=baseline, labels={})
+
+    def document(self) -> Json:
+        """Return the runs as plain JSON values. If there is a baseline, they include
+        the ratios of all solvers to it, for all metrics.
+        """
+        document: Json = {
+            "format": FORMAT,
+            "version": 1,
+            "measure": self.measure.name,
+            "rows": self.rows,
+        }
+        if self.labels:
+            document["labels"] = self.labels
+        if self.baseline is not None:
+            ratios = baseline_ratios(
+                self.rows, self.kind, self.measure, self.baseline, True
+            )
+            document["baseline"] = self.baseline
+            document["ratios"] = [ratio._asdict() for ratio in ratios]
+        return document
+
+
+def is_stored(data: object) -> bool:
+    """Return whether *data* are the runs of a comparison, not an instance."""
+    return isinstance(data, Mapping) and data.get("format") == FORMAT
+
+
+def runs_in(data: object, name: str) -> Runs:
+    """Return the runs in *data*, the contents of the file *name*.
+
+    Raises InstanceError when they are not the runs of one known kind.
+    """
+    document = validate(Comparison, data, name)
+    kinds = {row.kind or row.family for row in document.rows}
+    if len(kinds) > 1 or not kinds <= registry.KINDS.keys():
+        raise InstanceError(
+            f"{name}: wanted runs of one kind, not of {', '.join(sorted(kinds))}"
+        )
+    kind = registry.KINDS[kinds.pop()]
+    measure = measure_of(kind, document.measure)
+    rows = [_row(row, measure.name) for row in document.rows]
+    return Runs(rows, kind, measure, document.baseline, document.labels)
+
+
+def _row(stored: ComparisonRow, measure: str) -> Row:
+    """Return a row of a comparison by *measure* from a stored one."""
+    row = stored.summary()
+    row["value"] = measured(stored.__dict__, measure)
+    if stored.objective_name not in (None, measure):
+        row["bound"] = None
+    return row
+
+
+def baseline_of(kind: Kind, solvers: Sequence[str], instances: int) -> str | None:
+    """Return the baseline of a comparison for which the user names none: for several
+    instances that of *kind*, if it is among *solvers*, or else the first solver.
+    """
+    if instances == 1:
+        return None
+    return kind.baseline if kind.baseline in solvers else solvers[0]
+
+
+def require_compared(baseline: str | None, solvers: Iterable[str]) -> None:
+    """Raise UsageError for a *baseline* that is not among *solvers*."""
+    if baseline is not None and baseline not in solvers:
+        raise UsageError(
+            f"--baseline {baseline!r} is not among the solvers: {', '.join(solvers)}"
+        )
+
+
+def parse_labels(given: Iterable[str], solvers: Sequence[str]) -> dict[str, str]:
+    """Return the labels, keyed by solver, in texts such as ``minmin=MinMin``.
+
+    A solver may have settings, so its name may contain an equals sign. Raises
+    UsageError for other solvers, for an empty label, and for a label that is given
+    twice or is the name of another solver.
+
+    >>> parse_labels(["fill:alpha=0=Fill"], ["fill", "fill:alpha=0"])
+    {'fill:alpha=0': 'Fill'}
+    """
+    labels: dict[str, str] = {}
+    for text in given:
+        meant = [solver for solver in solvers if text.startswith(f"{solver}=")]
+        if not meant:
+            raise UsageError(
+                f"--label {text!r}: wanted SOLVER=LABEL with one of the solvers "
+                f"{', '.join(solvers)}"
+            )
+        solver = max(meant, key=len)
+        labels[solver] = " ".join(text[len(solver) + 1 :].split())
+        if not labels[solver]:
+            raise UsageError(f"--label {text!r}: the label is empty")
+    shown: set[str] = set()
+    for solver in solvers:
+        name = labels.get(solver, solver)
+        if name in shown:
+            raise UsageError(f"--label: two solvers would be called {name!r}")
+        shown.add(name)
+    return labels

@@ -1,0 +1,446 @@
+"""Runs that are kept and printed again, labels, folders, notes, and what counts as
+one pair.
+"""
+
+import json
+import math
+import os
+import re
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import ioopt
+from ioopt.comparing.picture import plot_comparison
+from ioopt.comparing.runs import runs_in
+from ioopt.metrics import PairedRatio, geometric_mean, paired_ratios, signed_rank_p
+from ioopt.plot.layout import folded
+
+OWN = """
+def in_turn(problem):
+    nodes = [node.id for node in problem.nodes]
+    tasks = [task.id for task in problem.tasks]
+    return {node: tasks[k :: len(nodes)] for k, node in enumerate(nodes)}
+
+def gives_up(problem):
+    raise ValueError(f"{len(problem.tasks)} tasks, {problem.name!r}")
+
+def even(problem):
+    return None if problem.meta["seed"] % 2 else in_turn(problem)
+
+def odd(problem):
+    return in_turn(problem) if problem.meta["seed"] % 2 else None
+"""
+MINE = ("--solver", "mine.py:in_turn", "--solver", "minmin")
+
+
+@pytest.fixture
+def many(run, tmp_path, monkeypatch):
+    """A folder of six small batches, and solvers in a file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    words = ("replication", "--preset", "tiny", "--count", "6", "-o", "many")
+    assert run("instances", "generate", *words)[0] == 0
+    return tmp_path / "many"
+
+
+def kept(run, *words):
+    """Run a comparison of the folder twice: kept as r.json, and printed."""
+    asked = ("compare", "many", *MINE, *words)
+    assert run(*asked, "--format", "json", "-o", "r.json")[0] in (0, 5)
+    return asked
+
+
+def untimed(text):
+    """Return *text* without the figures and the blanks of its column of times."""
+    text = re.sub(r"[\d.]+ m?s\b|(?<=& )[\d.]+ \\\\|time \(m?s\)", "T", text)
+    return re.sub(r"[ ─-]+", " ", text)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [(), ("--wide",), ("--format", "latex"), ("--format", "markdown")],
+)
+def test_stored_runs_are_printed_as_at_first(run, many, monkeypatch, form):
+    """Nothing is solved: the second time no solver may be called."""
+    asked = kept(run, "--solver", "mine.py:gives_up", "--baseline", "minmin")
+    code, first, notes = run(*asked, *form)
+    (many.parent / "mine.py").unlink()
+    shutil.rmtree(many)
+    monkeypatch.setattr("ioopt.comparing.solve", None)
+    again, text, said = run("compare", "r.json", *form)
+    assert (again, untimed(text), said) == (code, untimed(first), notes) and code == 5
+    assert run("compare", "r.json", *form)[1] == text
+    _, document, _ = run("compare", "r.json", "--format", "json")
+    kept_first = json.loads(Path("r.json").read_text())
+    printed = json.loads(document)
+    assert printed["ratios"] == kept_first["ratios"]
+    for row, old in zip(printed["rows"], kept_first["rows"], strict=True):
+        assert old.items() <= row.items()
+
+
+def test_a_single_instance_is_printed_again_too(run, many):
+    for instance in ("cycle3", "two-writers"):
+        code, first, _ = run("compare", instance, "--time-limit", "5")
+        run(
+            "compare", instance, "--time-limit", "5", "--format", "json", "-o", "1.json"
+        )
+        assert untimed(run("compare", "1.json")[1]) == untimed(first) and code == 0
+
+
+def test_options_of_solving_are_refused_for_stored_runs(run, many):
+    kept(run)
+    for words, said in (
+        (("--solver", "minmin"), "leave out --solver"),
+        (("--time-limit", "5"), "leave out --time-limit"),
+        (("--measure", "makespan_seconds"), "leave out --measure"),
+        (("many",), "r.json has stored runs: name it alone"),
+        (("--baseline", "heft"), "--baseline 'heft' is not among the solvers"),
+    ):
+        code, out, err = run("compare", "r.json", *words)
+        assert (code, out) == (2, "") and said in err
+    data = json.loads(Path("r.json").read_text())
+    data["rows"][1]["kind"] = "gang"
+    Path("r.json").write_text(json.dumps(data))
+    code, _, err = run("compare", "r.json")
+    assert code == 2 and "r.json: wanted runs of one kind, not of gang, repl" in err
+
+
+def test_another_baseline_of_stored_runs(run, many):
+    """The ratio to the other solver is the inverse."""
+    kept(run)
+    means = []
+    for baseline, solver in (
+        ("minmin", "mine.py:in_turn"),
+        ("mine.py:in_turn", "minmin"),
+    ):
+        asked = ("compare", "r.json", "--baseline", baseline, "--format", "json")
+        ratios = json.loads(run(*asked)[1])["ratios"]
+        means += [
+            row["mean_ratio"]
+            for row in ratios
+            if (row["solver"], row["metric"]) == (solver, "makespan_seconds")
+        ]
+    assert means[0] * means[1] == pytest.approx(1)
+
+
+def test_rows_of_another_objective_are_read_by_the_measure(run, many):
+    """minmin on cycle3 ends after 9.748 s."""
+    result = ioopt.solve("cycle3", "minmin").to_dict({"plan", "schedule"})
+    result |= {"objective_name": "additive_seconds", "objective": 6.0, "bound": 5.0}
+    result["status"] = "feasible"
+    document = {"format": "ioopt/comparison", "version": 1, "rows": [result]}
+    runs = runs_in(document | {"measure": "makespan_seconds"}, "r.json")
+    assert runs.rows[0]["value"] == pytest.approx(9.748)
+    assert runs.rows[0]["bound"] is None
+    runs = runs_in(document | {"measure": "additive_seconds"}, "r.json")
+    assert (runs.rows[0]["value"], runs.rows[0]["bound"]) == (6.0, 5.0)
+
+
+def test_labels_name_solvers_everywhere(run, many, tmp_path):
+    pytest.importorskip("matplotlib")
+    labels = ("--label", "mine.py:in_turn=Ours_1 & more", "--label", "minmin=MinMin")
+    asked = kept(run, *labels)
+    _, out, _ = run(*asked)
+    assert "ratios to Ours_1 & more" in out and out.count("\nMinMin ") == 1
+    assert "mine.py" not in out and run("compare", "r.json")[1].count("Ours_1 & more")
+    _, out, _ = run("compare", "r.json", "--format", "latex")
+    assert r"Ours\_1 \& more & 6 & 1.000 & -- & -- & -- & " in out
+    document = json.loads(Path("r.json").read_text())
+    assert document["labels"]["minmin"] == "MinMin"
+    assert {row["solver"] for row in document["rows"]} == {"mine.py:in_turn", "minmin"}
+    _, out, _ = run("compare", "r.json", "--label", "minmin=M", "--format", "csv")
+    assert [line.split(",")[1] for line in out.splitlines()[1:3]] == [
+        "Ours_1 & more",
+        "M",
+    ]
+    for target in (("compare", "r.json", "--plot"), ("plot", "r.json", "-o")):
+        assert run(*target, "out.svg")[0] == 0
+        text = (tmp_path / "out.svg").read_text()
+        assert "MinMin (6)" in text and "over that of Ours_1 &amp; more" in text
+
+
+def test_a_label_is_for_a_solver_that_is_compared(run, many):
+    asked = ("compare", "many", *MINE, "--solver", "link-aware:evaluations=9")
+    for label, said in (
+        (
+            "heft=H",
+            "wanted SOLVER=LABEL with one of the solvers mine.py:in_turn, minmin",
+        ),
+        ("minmin", "wanted SOLVER=LABEL"),
+        ("minmin= ", "the label is empty"),
+        ("minmin=mine.py:in_turn", "two solvers would be called 'mine.py:in_turn'"),
+    ):
+        code, out, err = run(*asked, "--label", label)
+        assert (code, out) == (2, "") and said in err
+    code, out, _ = run(*asked, "--label", "link-aware:evaluations=9=LA")
+    assert code == 0 and "\nLA " in out
+
+
+def test_a_folder_is_its_files_in_order(run, many, tmp_path):
+    names = [f"many/{name}" for name in sorted(os.listdir(many))]
+    text = untimed(run("compare", *names, *MINE, "--wide")[1])
+    assert untimed(run("compare", "many/", *MINE, "--wide")[1]) == text
+    table = ioopt.compare("many", ["minmin"])
+    assert list(dict.fromkeys(table.index.get_level_values("instance"))) == [
+        Path(name).stem for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("notes.txt", "words", "many/notes.txt: no instance file; move it out of"),
+        (".hidden", "", "many/.hidden: no instance file"),
+        ("old.json/x", "", "many/old.json: no instance file"),
+        ("x.json", "{}", 'many/x.json: format: missing; an instance says "format"'),
+        ("x.json", "{", "many/x.json: "),
+    ],
+)
+def test_what_is_no_instance_in_a_folder_is_named(run, many, name, content, said):
+    (many / name).parent.mkdir(exist_ok=True)
+    (many / name).write_text(content)
+    code, out, err = run("compare", "many", *MINE)
+    assert (code, out) == (2, "") and said in err and err.count("\n") == 1
+
+
+def test_an_empty_folder_and_a_file_given_twice_are_refused(run, many):
+    Path("none").mkdir()
+    assert "none: the folder is empty" in run("compare", "none")[2]
+    code, _, err = run("compare", "many", "many/tiny-8x2-s1.json", *MINE)
+    assert code == 2 and "many/tiny-8x2-s1.json is given 2 times" in err
+
+
+def test_notes_of_one_kind_are_one_line(run, many):
+    """The tasks are eight in each; the name of the instance differs."""
+    asked = ("compare", "many", *MINE, "--solver", "mine.py:gives_up")
+    _, _, err = run(*asked, "--solver", "mine.py:odd")
+    plain = " ".join(err.split())
+    for said in (
+        "gives_up: failed (ValueError: 8 tasks, 'tiny-8x2-s0') at mine.py:8 note: ",
+        "note: tiny-8x2-s0 and 2 more: mine.py:odd: returned None, no plan",
+        "note: tiny-8x2-s0 and 5 more: mine.py:gives_up: ",
+        "note: tiny-8x2-s0 and 5 more: minmin: additive is of the plan's transfers",
+    ):
+        assert said in plain
+    assert plain.count("note: ") == 3
+
+
+def rows_of(ratios):
+    """Return rows of two solvers, given the ratios keyed by instance and base."""
+    rows = []
+    for (instance, base), ratio in ratios.items():
+        for solver, value in (("base", 2.0), ("mine", 2.0 * ratio)):
+            rows.append(
+                {
+                    "solver": solver,
+                    "instance": instance,
+                    "base": base,
+                    "status": "feasible",
+                    "objective_name": "x",
+                    "objective": value,
+                    "metrics": {},
+                }
+            )
+    return rows
+
+
+def ratio_of(rows) -> PairedRatio:
+    return next(
+        row for row in paired_ratios(rows, "base", ["x"]) if row.solver == "mine"
+    )
+
+
+def test_instances_of_one_base_count_once():
+    """Six bases at three sizes: as six ratios, each the geometric mean of three."""
+    sizes = [0.5, 1.0, 4.0]
+    made = {
+        (f"s{seed}-{k}", f"seed {seed}"): size * (1 + seed / 10)
+        for seed in range(6)
+        for k, size in enumerate(sizes)
+    }
+    found = ratio_of(rows_of(made))
+    each = [math.prod(sizes) ** (1 / 3) * (1 + seed / 10) for seed in range(6)]
+    assert (found.pairs, found.independent) == (18, 6)
+    assert (found.wins + found.losses + found.ties, found.wins) == (18, 6)
+    middle = geometric_mean(each)
+    assert found.mean_ratio == pytest.approx(middle.mean)
+    assert (found.low, found.high) == pytest.approx((middle.low, middle.high))
+    assert found.p_value == pytest.approx(signed_rank_p(each)) == 0.03125
+    apart = ratio_of(rows_of({(name, None): r for (name, _), r in made.items()}))
+    assert apart.independent == 18 and apart.p_value != found.p_value
+
+
+def test_fewer_than_five_bases_have_no_interval():
+    made = {(f"{seed}-{k}", str(seed)): 0.5 for seed in range(4) for k in range(9)}
+    found = ratio_of(rows_of(made))
+    assert (found.pairs, found.independent, found.low, found.p_value) == (
+        36,
+        4,
+        None,
+        None,
+    )
+
+
+def test_the_same_seeds_with_other_disks_are_told(run, many):
+    """Six seeds at two sizes of disks: the p of six pairs is at least 1/32."""
+    words = ("replication", "--preset", "tiny", "--set", "disk=600MB", "--count", "6")
+    assert run("instances", "generate", *words, "-o", "small")[0] == 0
+    _, out, _ = run("compare", "many", "small", *MINE)
+    assert "12 instances" in out and "(6 for 12 pairs)" in " ".join(out.split())
+    assert "preset and seed" not in run("compare", "many", *MINE)[1]
+    _, out, _ = run("compare", "many", "small", *MINE, "--format", "json")
+    document = json.loads(out)
+    assert {row["base"] for row in document["rows"]} == {
+        f"tiny, seed {seed}" for seed in range(6)
+    }
+    (found,) = [
+        row
+        for row in document["ratios"]
+        if (row["solver"], row["metric"]) == ("minmin", "makespan_seconds")
+    ]
+    assert (found["pairs"], found["independent"]) == (12, 6)
+    assert found["p_value"] >= 1 / 32
+
+
+def test_python_gives_the_summary_of_the_table(run, many):
+    _, out, _ = run(*kept(run))
+    frame = ioopt.compare("many", ["mine.py:in_turn", "minmin"], summary=True)
+    stored = ioopt.compare("r.json", summary=True)
+    assert frame.drop(columns="seconds").equals(stored.drop(columns="seconds"))
+    minmin = frame.loc["minmin"]
+    line = next(line for line in out.splitlines() if line.startswith("minmin"))
+    assert line.split()[1:3] == [str(int(minmin["pairs"])), f"{minmin['ratio']:.3f}"]
+    counts = "/".join(str(int(minmin[key])) for key in ("wins", "ties", "losses"))
+    assert counts in line and f"{minmin['low']:.3f} to {minmin['high']:.3f}" in line
+    inverse = ioopt.compare("r.json", summary=True, baseline="minmin")
+    assert inverse.loc["mine.py:in_turn", "ratio"] == pytest.approx(1 / minmin["ratio"])
+    assert ioopt.compare("r.json").shape[0] == 12
+    for words, said in (
+        ({"baseline": "minmin"}, "add summary=True"),
+        ({"summary": True, "baseline": "heft"}, "not among the solvers"),
+        ({"solvers": "minmin"}, "leave out the solvers"),
+    ):
+        with pytest.raises(ioopt.errors.UsageError, match=said):
+            ioopt.compare("r.json", **words)
+
+
+def test_the_remark_counts_proven_optima(run, many):
+    asked = ("--solver", "exact-workflow", "--solver", "mine.py:in_turn")
+    _, out, _ = run("compare", "many", *asked, "--format", "json")
+    proven = sum(
+        row["status"] == "optimal" and row["solver"] == "exact-workflow"
+        for row in json.loads(out)["rows"]
+    )
+    _, out, _ = run("compare", "many", *asked)
+    assert f"exact-workflow {proven} of 6" in " ".join(out.split()) and proven > 0
+
+
+@pytest.mark.parametrize("named", ["deep/h.py:solve", "lazy_h:solve"])
+def test_a_function_may_import_what_lies_beside_it(run, tmp_path, monkeypatch, named):
+    monkeypatch.chdir(tmp_path)
+    text = "def solve(problem):\n    from {0} import NODE\n    tasks = "
+    text += "[task.id for task in problem.tasks]\n"
+    text += "    return {{problem.nodes[NODE].id: tasks}}\n"
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "h.py").write_text(text.format("lazily_beside"))
+    (tmp_path / "deep" / "lazily_beside.py").write_text("NODE = 1\n")
+    (tmp_path / "lazy_h.py").write_text(text.format("lazily_here"))
+    (tmp_path / "lazily_here.py").write_text("NODE = 1\n")
+    code, out, _ = run("compare", "cycle3", "--solver", named, "--format", "json")
+    assert code == 0 and json.loads(out)["rows"][0]["status"] == "feasible"
+    assert list(ioopt.solve("cycle3", named).plan["order"]) == ["n1"]
+
+
+def test_a_module_of_another_folder_is_not_taken_in_its_place(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "namesake.py").write_text("NODE = 0\n")
+        (tmp_path / folder / "h.py").write_text(
+            "def solve(problem):\n    import namesake\n"
+            "    return {problem.nodes[0].id: [task.id for task in problem.tasks]}\n"
+        )
+    assert run("compare", "cycle3", "--solver", "one/h.py:solve")[0] == 0
+    code, _, err = run("compare", "cycle3", "--solver", "two/h.py:solve")
+    assert code == 2 and "another namesake is loaded already" in " ".join(err.split())
+
+
+def test_a_picture_needs_a_pair(run, many, tmp_path):
+    """The table is printed before; a solver without a pair says so."""
+    pytest.importorskip("matplotlib")
+    asked = ("compare", "many", *MINE, "--solver", "mine.py:gives_up")
+    code, out, err = run(*asked, "--baseline", "mine.py:gives_up", "--plot", "o.png")
+    assert code == 2 and "6 instances" in out and not (tmp_path / "o.png").exists()
+    assert "no picture: no instance has verified plans of mine.py:gives_up" in err
+    rows = json.loads(run(*asked, "--format", "json")[1])["rows"]
+    axes = plot_comparison(rows, "makespan_seconds", "minmin")
+    assert [text.get_text() for text in axes.texts].count(" no answer") == 1
+    odd = ("--solver", "mine.py:odd", "--solver", "mine.py:even")
+    rows = json.loads(run(*asked, *odd, "--format", "json")[1])["rows"]
+    axes = plot_comparison(rows, "makespan_seconds", "mine.py:odd")
+    told = [text.get_text() for text in axes.texts]
+    assert (told.count(" no pair"), told.count(" no answer")) == (1, 1)
+
+
+def test_names_in_pictures_are_folded_not_cut(run, many):
+    pytest.importorskip("matplotlib")
+    kept(run, "--solver", "link-aware:evaluations=20,robust=no")
+    rows = json.loads(Path("r.json").read_text())["rows"]
+    for some in (rows, rows[:3]):
+        axes = plot_comparison(some, "makespan_seconds", None, 85.0)
+        names = [text.get_text() for text in axes.get_yticklabels()]
+        assert names[-1].startswith("link-aware:\nevaluations=20,")
+        assert "…" not in "".join(names) and axes.figure.get_figwidth() == 85 / 25.4
+        axes.figure.draw_without_rendering()
+        boxes = [text.get_window_extent() for text in axes.get_yticklabels()]
+        for above, below in pairwise(boxes):
+            assert above.y0 >= below.y1
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("abc", ["abc"]),
+        ("ab:cdef=g", ["ab:", "cdef=g"]),
+        ("abc_defghij", ["abc_", "defghi", "j"]),
+        ("abcdefghij", ["abcdef", "ghij"]),
+        ("abcdef:x", ["abcdef", ":x"]),
+    ],
+)
+def test_names_are_folded_after_signs(text, lines):
+    assert folded(text, 6).split("\n") == lines
+
+
+def test_pictures_of_stored_runs_are_equal_to_the_byte(run, many, tmp_path):
+    pytest.importorskip("matplotlib")
+    asked = kept(run)
+    for name in ("a.pdf", "a.svg", "a.png"):
+        run(*asked, "--plot", name)
+        first = (tmp_path / name).read_bytes()
+        assert run("compare", "r.json", "--plot", name)[0] == 0
+        assert (tmp_path / name).read_bytes() == first
+
+
+def test_presets_and_settings_have_meanings(run):
+    """Each setting that a preset has stands in the table with words."""
+    from ioopt import registry
+
+    _, names, _ = run("instances", "generate", "--list")
+    code, out, err = run("instances", "generate", "-o", "-")
+    assert (code, out) == (2, "") and "missing FAMILY" in err
+    for kind in registry.FORMATS.values():
+        if not kind.presets:
+            continue
+        assert re.search(rf"^{kind.kind} +{next(iter(kind.presets))}\b", names, re.M)
+        _, out, _ = run("instances", "generate", kind.kind, "--list")
+        presets, _, settings = out.partition("\nsetting ")
+        for name, cls in kind.presets.items():
+            assert re.search(rf"^{re.escape(name)} +\w", presets, re.M)
+            for key, field in cls.model_fields.items():
+                assert field.description, (name, key)
+                assert re.search(rf"^{key} +\w", settings, re.M), (name, key)
