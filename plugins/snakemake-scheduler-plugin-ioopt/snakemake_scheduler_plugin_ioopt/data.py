@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from ioopt.embed import WorkDirectory
 from ioopt.errors import SimulationError
+from ioopt.formats.native import validate
 from ioopt.options import Deadline
+from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.sim.work_directory.order import groups_of, least_order, sequential_peak
 
 if TYPE_CHECKING:
     from snakemake_scheduler_plugin_ioopt import Job, Question, TempInputs
@@ -66,6 +69,10 @@ class Room:
         self._free = [have - need for need, have in zip(needs, self._free)]
 
 
+class DiskTooSmall(Exception):
+    """No job runs, and none fits the disk: the run has to stop."""
+
+
 class DataOrder:
     """Track one run of Snakemake: the running jobs, and the sizes of the files that
     rules have written.
@@ -101,7 +108,8 @@ class DataOrder:
         """Return the jobs to start now; *remaining* are all jobs that have not ended.
 
         If no job runs, at least one job is returned, provided that the resources allow
-        one. At the first call, ``estimates`` says which sizes are estimated.
+        one. At the first call, ``estimates`` says which sizes are estimated. Raises
+        :class:`DiskTooSmall` if no job runs, and none fits the disk.
         """
         self.notes = []
         self._round += 1
@@ -112,23 +120,44 @@ class DataOrder:
             self._begin(left | self._running)
         self.estimates = self._estimates(left.values()) if self._round == 1 else ""
         room = Room(asked)
+        chosen = self._chosen(asked, room, until)
+        if not self._running and room.able(()):
+            if self._safe:  # Files are larger than expected: look for another order.
+                self._begin(left)
+                chosen = self._chosen(asked, room, until)
+            if not chosen:
+                raise DiskTooSmall(self._too_small(room.able(())))
+        return [self._jobs[name] for name in chosen]
+
+    def _chosen(self, asked: Question, room: Room, until: Deadline) -> list[str]:
+        """Return the names of the jobs to start now, recorded as started.
+
+        While no order of the jobs is known that fits the disk, one job runs at a time.
+        """
         chosen: list[str] = []
         for priority in sorted({row.priority for row in asked.ready}, reverse=True):
-            while not (chosen and until.expired()):
+            while not (chosen and until.expired()) and (self._safe or not self._running):
                 able = room.able(self._running, priority)
                 name = self._run.next(among=able)
                 if name is None:
                     break
                 self._start(name, room)
                 chosen.append(name)
-        if not self._running:  # No running job will end and free bytes of the disk.
-            for name in room.able(self._running)[:1]:
-                self.notes.append(
-                    f"job {name} starts, though its files may not fit the disk"
-                )
-                self._start(name, room)
-                chosen.append(name)
-        return [self._jobs[name] for name in chosen]
+        return chosen
+
+    def _too_small(self, names: list[str]) -> str:
+        """Return why none of the jobs *names* may start: the first of them, its
+        expected bytes, and the bytes that lie on the disk.
+        """
+        job = self._jobs[names[0]]
+        reads = sum(_size(file) or 0 for file in _inputs(job))
+        writes = sum(self._expected(job, reads))
+        there = self._run.use + self._kept
+        return (
+            f"no job is left that fits: the next, {_rule(job)} (job {names[0]}), is "
+            f"expected to write {_megabytes(writes)}, and the files of this run have "
+            f"{_megabytes(there)} of {_megabytes(self._quota or 0)}"
+        )
 
     def _start(self, name: str, room: Room) -> None:
         """Record that job *name* starts, and take its resources from *room*."""
@@ -222,16 +251,22 @@ class DataOrder:
                 for file, size in sizes.items()
             ],
         }
+        problem = _in_samples(validate(WorkDirectoryProblem, instance, "the jobs"))
         try:
-            self._run = WorkDirectory(instance, **self._how)
+            self._run = WorkDirectory(problem, **self._how)
             self._safe = True
-        except SimulationError as error:
+        except SimulationError:
+            order = least_order(problem)
             if self._safe:
+                least = sequential_peak(problem, order) + self._kept
                 self.notes.append(
-                    f"{error}; until more sizes are known, samples run one at a time"
+                    "no order of the jobs was found that fits "
+                    f"{_megabytes(self._quota or 0)}: the best needs "
+                    f"{_megabytes(least)}; until sizes turn out smaller, jobs run one "
+                    "at a time, and the run stops before a job that does not fit"
                 )
             self._run = WorkDirectory(
-                instance, self._how["policy"], safe=False, in_flight=1
+                problem, [problem.tasks[k].id for k in order], safe=False
             )
             self._safe = False
         self._jobs = jobs
@@ -296,6 +331,24 @@ class DataOrder:
             f"sizes of files not yet written are estimates: {', '.join(told)}; "
             "later the mean of the rule; run times are not used"
         )
+
+
+def _in_samples(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
+    """Return *problem* with groups of jobs that only last jobs join as its samples, if
+    no job has the wildcard ``sample`` and there are such groups.
+    """
+    ways = groups_of(problem)
+    if not ways or any(task.sample is not None for task in problem.tasks):
+        return problem
+    tasks = [
+        task.model_copy(update={"sample": group})
+        for task, group in zip(problem.tasks, ways[0], strict=True)
+    ]
+    return problem.model_copy(update={"tasks": tuple(tasks)})
+
+
+def _megabytes(count: int) -> str:
+    return f"{-(-count // 10**6):,} MB"
 
 
 def _stated_mb(job: Job) -> int:
