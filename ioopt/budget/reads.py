@@ -17,7 +17,6 @@ from ioopt.sim.work_directory.order import least_order
 from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question
 
-
 WAYS = ("default", "nextflow", "setting")
 """The ways to fit a quota by which an engine can run."""
 
@@ -55,7 +54,8 @@ def run_of(
     """Return the metrics of the run of *problem* by the *way* that is in the answers
     *found*: one of :data:`WAYS`.
 
-    Past the *deadline*, fewer orders of the tasks are tried for a setting. Return None for a setting if no order of the tasks is known that keeps the quota.
+    Past the *deadline*, fewer orders of the tasks are tried for a setting. Return None
+    for a setting if no order of the tasks is known that keeps the quota.
     """
     if way == "setting":
         question = Question.of(problem, order=least_order(problem, deadline))

@@ -13,13 +13,13 @@ from ioopt.budget import NF_BOOST, TRACE
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
 from ioopt.cli.options import PATH, file_argument, format_option, skip_bad_option
 from ioopt.errors import ExitCode, UsageError
-from ioopt.formats.native import dump_json, reading, write_text
+from ioopt.formats.native import dump_json, named, reading, write_text
 from ioopt.options import Deadline
 from ioopt.plot.page import check_target, save
 from ioopt.plot.work_directory import plot_frontier
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
-from ioopt.tables import render, say, terminal_width
+from ioopt.tables import named_once, render, say, terminal_width
 from ioopt.units import counted, parse_bytes, quantity
 
 EPILOG = """\b
@@ -153,7 +153,7 @@ def budget(
     found = answer(problem, deadline, seed, caps, wrong)
     found["lines"] = _lines(found, nextflow)
     if not quiet():
-        for text in (*problem.warnings, *found["notes"]):
+        for text in (*named_once(problem.warnings, named(file)), *found["notes"]):
             say(f"note: {text}")
     if picture is not None:
         save(plot_frontier(found["curve"], problem.name, found["at_quota"]), picture)

@@ -167,12 +167,12 @@ def test_more_room_lets_more_run_at_once(engine):
 def test_the_run_stops_before_a_job_that_does_not_fit(engine, plugin):
     """5 MB: a sample alone takes 20. 15 MB: trim1 fits, map1 beside it does not."""
     run = engine(two_samples(), 5)
-    with pytest.raises(plugin.WorkflowError, match="trim1.* 10 MB.* 0 MB of 5 MB"):
+    with pytest.raises(plugin.WorkflowError, match=r"trim1.* 10 MB.* 0 MB of 5 MB"):
         run.select()
     assert "fits 5 MB: the best needs 20 MB" in run.said[0]
     run = engine(two_samples(), 15)
     run.follow("trim1")
-    with pytest.raises(plugin.WorkflowError, match="map1.* 10 MB of 15 MB"):
+    with pytest.raises(plugin.WorkflowError, match=r"map1.* 10 MB of 15 MB"):
         run.select()
 
 
@@ -232,7 +232,7 @@ def test_samples_in_flight_without_the_wildcard_are_runs(engine):
 
 def test_a_limit_with_its_unit(plugin, engine):
     assert plugin._disk_bytes("4GB") == plugin._disk_bytes("4000") == 4 * 10**9
-    with pytest.raises(plugin.WorkflowError, match="--scheduler-ioopt-disk-mb: .*4XB"):
+    with pytest.raises(plugin.WorkflowError, match=r"--scheduler-ioopt-disk-mb: .*4XB"):
         engine([], "4XB")
 
 

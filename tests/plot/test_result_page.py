@@ -124,7 +124,7 @@ def test_what_began_when_what_ended() -> None:
 def test_a_long_table_shows_its_beginning_and_its_end() -> None:
     """Of 20 rows, 8 at each end are shown, and 4 are opened by a box; 17 are few."""
     found = Elements(table(["k"], [[f"r{k}"] for k in range(20)], True, 8))
-    rows = [attributes.get("class") for tag, attributes in found.elements if tag == "tr"]
+    rows = [names.get("class") for tag, names in found.elements if tag == "tr"]
     assert rows == [*[None] * 9, "fold", *["more"] * 4, *[None] * 8]
     assert any(text.strip() == "... 4 more" for text in found.texts)
     few = Elements(table(["k"], [[f"r{k}"] for k in range(17)], True, 8))

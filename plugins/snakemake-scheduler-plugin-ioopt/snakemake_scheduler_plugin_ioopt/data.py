@@ -136,7 +136,9 @@ class DataOrder:
         """
         chosen: list[str] = []
         for priority in sorted({row.priority for row in asked.ready}, reverse=True):
-            while not (chosen and until.expired()) and (self._safe or not self._running):
+            while not (chosen and until.expired()):
+                if self._running and not self._safe:
+                    break
                 able = room.able(self._running, priority)
                 name = self._run.next(among=able)
                 if name is None:
