@@ -270,7 +270,7 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             reads = f", even {ASSUMED}"
         elif not found["assumed_reads"].get(ALL_FILES):
             reads = _if_reads(found, "even if")  # who reads more needs more
-        return f"no{reads}; {needs}, and the quota is {quota}; {takes} then"
+        return f"no{reads}; {_least(found)}, and the quota is {quota}; {takes} then"
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most; {takes} then"
     word = "whatever" if fits["whatever_is_read"] else "if"
@@ -294,6 +294,15 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
     engine = _engines(found)
     return f"{engine}{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
+
+
+def _least(found: Json) -> str:
+    """Return how much a quota needs at least, as far as that is known."""
+    most = found["fits"]["needs_bytes"]
+    least = found["least"]["bound_bytes"]
+    if found["independent"] or least >= most:
+        return f"needs {_size(most)}"
+    return f"needs {_size(least)} to {_size(most)}"
 
 
 def _engines(found: Json) -> str:

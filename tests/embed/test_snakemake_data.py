@@ -224,6 +224,18 @@ def test_runs_that_a_last_job_joins_go_one_after_the_other(engine, sample, in_fl
     assert run.said == []
 
 
+def test_an_index_that_is_named_late_is_written_first(engine):
+    """The jobs are numbered as Snakemake does it: by what the last job needs. All eight
+    trimmed files before the index would take 8 x 8 + 20 MB.
+    """
+    jobs = [Job("9", [f"m{k}" for k in range(8)])]
+    for k in range(8):
+        jobs.append(Job(f"{10 + k}", ("i", f"t{k}"), {f"m{k}": 1}))
+        jobs.append(Job(f"{20 + k}", (), {f"t{k}": 8}))
+    run = engine([*jobs, Job("30", (), {"i": 20})], 40)
+    assert run.select(1) == ["30"] and run.said == []
+
+
 def test_samples_in_flight_without_the_wildcard_are_runs(engine):
     """Without a limit of the disk: two of the four runs are begun."""
     run = engine(four_runs(), in_flight=2)
@@ -319,7 +331,7 @@ def test_a_restarted_run_counts_what_lies_there(engine):
     jobs = [
         Job("a", (), {"t1": 10}),
         Job("b", (), {"t2": 10}),
-        Job("c", (), {"t3": 10}),
+        Job("other", (), {"t3": 10}),
         Job("join", ("t1", "t2")),
     ]
     run = engine(jobs, 20)

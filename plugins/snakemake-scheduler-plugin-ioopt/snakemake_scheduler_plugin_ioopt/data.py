@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Container, Iterable
-from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
+
+import networkx as nx
 
 from ioopt.embed import WorkDirectory
 from ioopt.errors import SimulationError
@@ -364,19 +365,27 @@ def _inputs(job: Job) -> list[str]:
     return list(dict.fromkeys(map(str, job.input)))
 
 
-def _in_order(jobs: dict[str, Job]) -> Iterable[str]:
+def _in_order(jobs: dict[str, Job]) -> list[str]:
     """Return the names of *jobs* in an order in which each job follows the jobs that
-    write its input files.
+    write its input files, as closely as possible.
+
+    For the last jobs in turn, first all that they need is listed, in the order of their
+    inputs. Ties in the order of starts are decided so: an index that is needed first
+    does not come after all jobs that need nothing.
     """
     writer: dict[str, str] = {}
     for name, job in jobs.items():
         for file in job.output:
             writer[str(file)] = name
-    before = {
-        name: [writer[file] for file in _inputs(jobs[name]) if file in writer]
-        for name in sorted(jobs)
-    }
-    return TopologicalSorter(before).static_order()
+    needs = nx.DiGraph()
+    needs.add_nodes_from(sorted(jobs, key=lambda name: (len(name), name)))
+    for name in list(needs):
+        for file in _inputs(jobs[name]):
+            if file in writer:
+                needs.add_edge(name, writer[file])
+    last = [name for name, readers in needs.in_degree() if not readers]
+    needs.add_edges_from(("", name) for name in last)  # no job is called ""
+    return list(nx.dfs_postorder_nodes(needs, ""))[:-1]
 
 
 def name_of(job: Job) -> str:
