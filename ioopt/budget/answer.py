@@ -44,6 +44,8 @@ class TimeShares:
 
 
 TIME_SHARES = TimeShares()
+APART = 0.01
+"""Share of the least quota by which other quotas of the curve differ from it."""
 
 
 def answer(
@@ -264,8 +266,10 @@ class Inquiry:
         with the smallest possible quota.
         """
         peak = self.free["peak_bytes"]
-        quotas = {ceil(share * peak) for share in SHARES}
-        quotas.add(self.question.found)
+        least = self.question.found
+        shares = {ceil(share * peak) for share in SHARES}
+        quotas = {size for size in shares if abs(size - least) >= APART * least}
+        quotas.add(least)
         request = self.request(TIME_SHARES.curve)
         self.found["curve"] = frontier(self.problem, request, sorted(quotas))
 
@@ -283,6 +287,7 @@ class Inquiry:
                 runs.append(run)
         runs.append(_one_by_one(self.problem, self.order))
         rows = list(self.found["curve"])
+        runs += [dict(row) for row in rows if row["makespan_seconds"] is not None]
         if self.found["at_quota"]:
             rows.append(self.found["at_quota"])
         for row in rows:

@@ -259,6 +259,20 @@ def test_what_a_rule_has_written_is_expected_of_it(engine):
     assert run.select() == ["a2"]  # 10 lie there, 10 will; a3 would make 30
 
 
+def test_stated_sizes_keep_their_proportions(engine):
+    """a1 states 10 MB and writes 5; a2 states 30, so that 15 are expected."""
+    jobs = [
+        Job(f"a{k}", (), {f"t{k}": size}, rule="a")
+        for k, size in ((1, 10), (2, 30), (3, 10))
+    ]
+    run = engine([*jobs, Job("join", ("t1", "t2", "t3"))], 54)
+    for job in jobs:
+        job.sizes = {file: size // 2 for file, size in job.sizes.items()}
+    run.follow("a1")
+    run.select()
+    assert run.scheduler._data._expected(jobs[1], 0) == [15 * 10**6]
+
+
 def test_priority_comes_before_data(engine):
     jobs = [*two_samples(), Job("urgent", (), {"u": 1}, priority=1)]
     assert engine(jobs).select(1) == ["urgent"]
@@ -366,8 +380,8 @@ def test_estimates_are_told_once(engine):
     run.select()
     assert run.told == [
         "ioopt: sizes of files not yet written are estimates: 2 from disk_mb of "
-        "their rules, 2 from their jobs' inputs; later the mean of the rule; run "
-        "times are not used"
+        "their rules, 2 from their jobs' inputs; later by what jobs of the rule have "
+        "written; run times are not used"
     ]
 
 

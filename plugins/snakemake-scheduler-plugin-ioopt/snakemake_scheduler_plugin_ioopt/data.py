@@ -2,10 +2,11 @@
 
 :class:`ioopt.embed.WorkDirectory` decides. The jobs are its tasks, and the files that
 they write are its products. Temporary files are removed after their last reader has
-ended; other files stay. The expected size of a file is the mean size that the same
-output of its rule has had so far. If there is none, it is computed from the rule's
-``disk_mb`` or else from the bytes that the job reads. Once the job has ended, the size
-on the disk is used. Run times are neither known nor estimated.
+ended; other files stay. The expected size of a file is computed from the ``disk_mb`` of
+its job, and the largest share of it that the same output of the rule has used so far.
+Without ``disk_mb``, it is the mean size that this output has had, or at first the bytes
+that the job reads. Once the job has ended, the size on the disk is used. Run times are
+neither known nor estimated.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Container, Iterable
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -100,6 +102,7 @@ class DataOrder:
         self._safe = True
         self._seen: dict[Place, tuple[int, int]] = {}
         self._told: dict[Place, int] = {}
+        self._used: dict[Place, float] = {}
         self.notes: list[str] = []
         self.estimates = ""
 
@@ -207,29 +210,49 @@ class DataOrder:
                 continue
             if not file.is_flagged("temp"):
                 self._kept += size
-            self._learn((_rule(job), at), size)
+            self._learn(job, at, size)
 
-    def _learn(self, place: Place, size: int) -> None:
-        """Include *size* in the mean size of the output *place*; if the mean has
-        changed, expect it for all files of this output.
+    def _learn(self, job: Job, at: int, size: int) -> None:
+        """Record the *size* of output *at* of *job*; if other bytes are expected of the
+        same output of its rule now, expect them.
         """
-        count, total = self._seen.get(place, (0, 0))
-        count += 1
-        total += size
-        self._seen[place] = (count, total)
-        mean = total // count
-        if abs(mean - self._told.get(place, -1)) <= SAME * mean:
-            return
-        self._told[place] = mean
-        rule, at = place
-        files = [
-            str(job.output[at])
-            for name, job in self._jobs.items()
-            if name not in self._running and _rule(job) == rule
-        ]
-        self._run.expect(dict.fromkeys(files, mean))
+        place = (_rule(job), at)
+        share = _stated_share(job)
+        if share:
+            used = size / share
+            if used <= self._used.get(place, -1.0):
+                return
+            self._used[place] = used
+        else:
+            count, total = self._seen.get(place, (0, 0))
+            self._seen[place] = (count + 1, total + size)
+            mean = (total + size) // (count + 1)
+            if abs(mean - self._told.get(place, -1)) <= SAME * mean:
+                return
+            self._told[place] = mean
+        expected = {
+            str(other.output[at]): self._learned(other, at)
+            for name, other in self._jobs.items()
+            if name not in self._running and _rule(other) == place[0]
+        }
+        self._run.expect({f: size for f, size in expected.items() if size is not None})
         if not self._safe:  # With the new size there may be an order that fits.
             self._jobs = {}
+
+    def _learned(self, job: Job, at: int) -> int | None:
+        """Return the bytes that earlier jobs of its rule let expect of output *at* of
+        *job*; None if no job has ended that tells.
+
+        Where ``disk_mb`` is stated, this is the largest share of it that was used: the
+        limit is to hold, and a rule may state more for larger samples.
+        """
+        place = (_rule(job), at)
+        share = _stated_share(job)
+        if not share:
+            return self._told.get(place)
+        if place not in self._used:
+            return None
+        return ceil(share * self._used[place])
 
     def _begin(self, jobs: dict[str, Job]) -> None:
         """Make a new instance of *jobs*, which include the running jobs, and begin a
@@ -311,13 +334,12 @@ class DataOrder:
     def _expected(self, job: Job, reads: int) -> list[int]:
         """Return the expected bytes of each output of *job*, which reads *reads* bytes.
 
-        The sizes come from earlier outputs of the same rule. If there are none, the
-        rule's ``disk_mb``, or else *reads*, is divided equally among the outputs.
+        Before a job of the rule has ended, the rule's ``disk_mb``, or else *reads*, is
+        divided equally among the outputs.
         """
-        count = len(job.output)
-        total = _stated_mb(job) * 10**6 or reads
-        share = -(-total // max(1, count))
-        return [self._told.get((_rule(job), at), share) for at in range(count)]
+        share = _stated_share(job) or -(-reads // max(1, len(job.output)))
+        learned = (self._learned(job, at) for at in range(len(job.output)))
+        return [share if size is None else size for size in learned]
 
     def _estimates(self, jobs: Iterable[Job]) -> str:
         """Return a line on how the sizes of the files that *jobs* will write are
@@ -332,7 +354,7 @@ class DataOrder:
             return ""
         return (
             f"sizes of files not yet written are estimates: {', '.join(told)}; "
-            "later the mean of the rule; run times are not used"
+            "later by what jobs of the rule have written; run times are not used"
         )
 
 
@@ -358,6 +380,11 @@ def _stated_mb(job: Job) -> int:
     """Return the ``disk_mb`` of a job; 0 if its rule states none."""
     stated = job.scheduler_resources.get("disk_mb", 0)
     return stated if isinstance(stated, int) else 0
+
+
+def _stated_share(job: Job) -> int:
+    """Return the bytes of one output of *job* by its ``disk_mb``; 0 without it."""
+    return -(-_stated_mb(job) * 10**6 // max(1, len(job.output)))
 
 
 def _inputs(job: Job) -> list[str]:
