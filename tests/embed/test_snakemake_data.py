@@ -399,9 +399,11 @@ def test_the_help_of_each_option_is_a_sentence(plugin):
 
 
 def test_a_policy_that_there_is_not(plugin):
-    settings = plugin.SchedulerSettings(policy="widest")
-    with pytest.raises(plugin.WorkflowError, match="policy 'widest'"):
-        plugin.Scheduler(SimpleNamespace(), settings, None)
+    for option, value in (("policy", "widest"), ("in_flight", 0)):
+        settings = plugin.SchedulerSettings(**{option: value})
+        words = rf"--scheduler-ioopt-{option.replace('_', '-')}: .*{value}"
+        with pytest.raises(plugin.WorkflowError, match=words):
+            plugin.Scheduler(SimpleNamespace(), settings, None)
 
 
 # needs Snakemake, which .ci/run installs for the slow tests, and leave to mount a tmpfs

@@ -59,8 +59,15 @@ def _known_policy(policy: str | None) -> str:
     """Return *policy*, or the default for None; raise UsageError for an unknown one."""
     known = get_args(Policy)
     if policy is not None and policy not in known:
-        raise UsageError(f"policy {policy!r}: there are {', '.join(known)}")
+        raise UsageError(f"policy: there is no {policy!r}; take {', '.join(known)}")
     return policy or "depth-first"
+
+
+def _some(in_flight: int | None) -> int | None:
+    """Return *in_flight*; raise UsageError if it is below 1."""
+    if in_flight is not None and in_flight < 1:
+        raise UsageError(f"in-flight: wanted 1 sample or more, not {in_flight}")
+    return in_flight
 
 
 @dataclass
@@ -133,7 +140,7 @@ class Scheduler(SchedulerBase):
                 self._temp,
                 _disk_bytes(disk),
                 policy=_known_policy(policy),
-                in_flight=in_flight,
+                in_flight=_some(in_flight),
             )
         except IooptError as error:
             raise WorkflowError(f"--scheduler-ioopt-{error}") from None
