@@ -83,6 +83,11 @@ class Replayed(Fields):
     task_error: float = 0.0
     band: tuple[float, float, float]
 
+    @property
+    def sure(self) -> bool:
+        """Return whether the replay is near enough to tell what a plan saves."""
+        return abs(self.error) < SURE_FROM and self.task_error < TASKS_SURE_BELOW
+
 
 class ValidatedTask(Fields):
     """The seconds from the start to the end of a task; None if it was not replayed."""
@@ -392,8 +397,7 @@ class _Study:
         sure = True
         if self.replayed is not None:
             before = self.replayed.makespan_seconds
-            sure = abs(self.replayed.error) < SURE_FROM
-            sure = sure and self.replayed.task_error < TASKS_SURE_BELOW
+            sure = self.replayed.sure
         else:
             before = dispatched(self.problem, ENGINE).makespan_seconds
         saves = 1 - result.objective / before

@@ -110,6 +110,8 @@ def test_a_replay_whose_tasks_are_far_off_decides_nothing():
     replayed = Replayed(
         makespan_seconds=4, error=0.0, task_error=0.6, band=(4.0, 4.0, 4.0)
     )
+    assert not replayed.sure
+    assert replayed.model_copy(update={"task_error": 0.49}).sure
     said = dict(rows(found.model_copy(update={"replayed": replayed})))
     assert said["plan"].endswith("50 % off or more: too far to tell which is faster")
 
