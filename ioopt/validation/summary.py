@@ -31,6 +31,8 @@ TASKS_TOO_FAR_OFF = (
     f"half of the tasks are {100 * TASKS_SURE_BELOW:g} % off or more: too far to tell "
     "which is faster"
 )
+ALIKE = 0.05
+"""Difference of the errors of two kinds of storage below which both fit alike."""
 NAMES: dict[Storage, str] = {"nfs": "NFS", "ceph": "Ceph", "node": "node disks"}
 STORAGE: dict[Storage, str] = {
     "nfs": "shared; nodes read again what they wrote (NFS)",
@@ -93,15 +95,14 @@ def _storage(found: Validation) -> str:
         return STORAGE[found.storage]
     if not errors:
         return f"{STORAGE[found.storage]}; not recorded (--storage says another)"
-    others = (
-        f"{NAMES[kind]}: {off(error)}"
-        for kind, error in errors.items()
-        if kind != found.storage
-    )
-    return (
-        f"shared; fits like {NAMES[found.storage]} ({', '.join(others)}); if you know "
-        f"it, give --storage {' or '.join(SHARED)}"
-    )
+    told = f"if you know it, give --storage {' or '.join(SHARED)}"
+    own, *others = sorted(errors, key=lambda kind: kind != found.storage)
+    apart = min(abs(abs(errors[kind]) - abs(errors[own])) for kind in others)
+    if apart < ALIKE:
+        both = (f"{NAMES[kind]} ({off(errors[kind])})" for kind in (own, *others))
+        return f"shared; fits like {' and like '.join(both)}; {told}"
+    rest = ", ".join(f"{NAMES[kind]}: {off(errors[kind])}" for kind in others)
+    return f"shared; fits like {NAMES[own]} ({rest}); {told}"
 
 
 def _constants(found: Validation) -> Row:

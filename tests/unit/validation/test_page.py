@@ -97,11 +97,15 @@ def test_no_kind_of_storage_is_named_that_was_only_fitted():
     assert "not recorded (--storage says another)" in dict(rows(found))["storage"]
     stated = found.model_copy(update={"storage_errors": {"nfs": 0.1}})
     assert dict(rows(stated))["storage"].endswith("again what they wrote (NFS)")
-    both = found.model_copy(update={"storage_errors": {"nfs": 0.01, "ceph": -0.034}})
-    assert dict(rows(both))["storage"] == (
-        "shared; fits like NFS (Ceph: 3.4 % too short); if you know it, give --storage "
-        "nfs or ceph"
-    )
+    for other, words in (
+        (-0.034, "NFS (1.0 % too long) and like Ceph (3.4 % too short)"),
+        (-0.2, "NFS (Ceph: 20.0 % too short)"),
+    ):
+        errors = {"nfs": 0.01, "ceph": other}
+        both = found.model_copy(update={"storage_errors": errors})
+        assert dict(rows(both))["storage"] == (
+            f"shared; fits like {words}; if you know it, give --storage nfs or ceph"
+        )
 
 
 def test_a_replay_whose_tasks_are_far_off_decides_nothing():
