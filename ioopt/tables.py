@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from ioopt.units import show
@@ -185,6 +185,19 @@ def _text(table: Table, width: int) -> str:
     text = io.StringIO()
     Console(file=text, width=width, color_system=None, highlight=False).print(table)
     return text.getvalue()
+
+
+def named_once(remarks: Iterable[str], name: str) -> list[str]:
+    """Return *remarks* without the file *name* that each begins with, except the first.
+
+    >>> named_once(["a.txt: few rows", "a.txt: no DAG", "slow"], "a.txt")
+    ['a.txt: few rows', 'no DAG', 'slow']
+    """
+    found: list[str] = []
+    for text in remarks:
+        known = any(other.startswith(f"{name}: ") for other in found)
+        found.append(text.removeprefix(f"{name}: ") if known else text)
+    return found
 
 
 def say(text: str) -> None:

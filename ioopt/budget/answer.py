@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from math import ceil
 
 from ioopt.budget.nextflow import choose_caps
-from ioopt.budget.noise import Noise, noisy_runs
-from ioopt.formats.nextflow.trace import ASSUMED_READS
+from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs
+from ioopt.budget.reads import WAYS, engine, reading_all, run_of
+from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
@@ -43,6 +44,8 @@ class TimeShares:
 
 
 TIME_SHARES = TimeShares()
+APART = 0.01
+"""Share of the least quota by which other quotas of the curve differ from it."""
 
 
 def answer(
@@ -54,27 +57,25 @@ def answer(
 ) -> Json:
     """Return all answers about *problem* as plain data.
 
-    If *caps* is true, settings of Nextflow are computed too. If *noise* is given, runs
-    are simulated whose times and sizes differ from the estimates. The *deadline* covers
-    all questions. Every makespan in the answers is the makespan of a plan that was
-    replayed on the whole instance.
+    If *caps* is true, settings of Nextflow are computed too. If *noise* is given, or if
+    a fit hangs on the times of tasks, runs are simulated whose times and sizes differ
+    from the estimates. The *deadline* covers all questions. Every makespan in the
+    answers is the makespan of a plan that was replayed on the whole instance.
     """
     inquiry = Inquiry(problem, deadline, seed)
     inquiry.ask_least_quota()
     if problem.quota_bytes is not None:
         inquiry.ask_plan()
-        wanted = noise is not None or not inquiry.default_fits()
-        if inquiry.plan is not None and wanted:
+        if inquiry.plan is not None and not inquiry.default_fits():
             inquiry.ask_setting()
     inquiry.ask_curve()
     if caps and inquiry.plan is not None:
         told = choose_caps(problem, inquiry.plan, inquiry.part(TIME_SHARES.caps))
         inquiry.found["nextflow"] = told
-    if noise is not None and inquiry.found["setting"]:
-        told = noisy_runs(problem, inquiry.found["setting"], noise, deadline)
-        inquiry.found["noise"] = told
     inquiry.share_what_is_known()
     inquiry.found["fits"] = inquiry.fits()
+    inquiry.ask_reads()
+    inquiry.ask_noise(noise)
     return inquiry.found
 
 
@@ -222,13 +223,53 @@ class Inquiry:
         told = {"needs_bytes": needs, "takes_seconds": times[0]}
         return {"answer": answer, "way": None, **told}
 
+    def ask_reads(self) -> None:
+        """Find whether the way that fits the quota does so whatever tasks read whose
+        reads are assumed; its figures are then those of the worst case.
+        """
+        fits = self.found["fits"]
+        assumed = self.found["assumed_reads"]
+        fits["whatever_is_read"] = not assumed.get(OWN_BYTES)
+        if fits["whatever_is_read"] or fits["way"] not in WAYS:
+            return
+        run = run_of(reading_all(self.problem), self.found, fits["way"], self.deadline)
+        if run is None or run["peak_bytes"] > self.found["quota_bytes"]:
+            return
+        fits["whatever_is_read"] = True
+        fits["needs_bytes"] = max(fits["needs_bytes"], run["peak_bytes"])
+        fits["takes_seconds"] = max(fits["takes_seconds"], run["makespan_seconds"])
+
+    def ask_noise(self, noise: Noise | None) -> None:
+        """Simulate the way that fits the quota with *noise*.
+
+        Without *noise*, do so with that of :data:`USUAL` if the peak hangs on the times
+        of tasks: the engine looks at no bytes, and not all files fit together.
+        """
+        way = self.found["fits"]["way"]
+        if way == "setting" and noise is not None:
+            setting = self.found["setting"]
+            told = noisy_runs(self.problem, setting, noise, self.deadline)
+            self.found["noise"] = told
+        if way not in ("default", "nextflow"):
+            return
+        all_fits = self.found["undeleted_bytes"] <= self.found["quota_bytes"]
+        if noise is not None or not all_fits:
+            self.found["noise"] = blind_runs(
+                self.problem,
+                lambda problem: engine(problem, self.found, way),
+                noise or USUAL,
+                self.deadline,
+            )
+
     def ask_curve(self) -> None:
         """Find the shortest makespan for several quotas in ascending order, beginning
         with the smallest possible quota.
         """
         peak = self.free["peak_bytes"]
-        quotas = {ceil(share * peak) for share in SHARES}
-        quotas.add(self.question.found)
+        least = self.question.found
+        shares = {ceil(share * peak) for share in SHARES}
+        quotas = {size for size in shares if abs(size - least) >= APART * least}
+        quotas.add(least)
         request = self.request(TIME_SHARES.curve)
         self.found["curve"] = frontier(self.problem, request, sorted(quotas))
 
@@ -246,6 +287,7 @@ class Inquiry:
                 runs.append(run)
         runs.append(_one_by_one(self.problem, self.order))
         rows = list(self.found["curve"])
+        runs += [dict(row) for row in rows if row["makespan_seconds"] is not None]
         if self.found["at_quota"]:
             rows.append(self.found["at_quota"])
         for row in rows:

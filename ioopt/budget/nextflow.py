@@ -17,6 +17,7 @@ from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.replay import carried_out
+from ioopt.units import counted
 
 SHARES_OF_PLAN = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1)
 """The caps to try in this order, as shares of the number of tasks that a plan runs at
@@ -172,15 +173,20 @@ def nextflow_config(found: Json) -> str:
     assumed = ""
     if found["independent"]:
         assumed = ", if tasks were independent"
-    elif found["assumed_reads"]:
+    elif not found["fits"]["whatever_is_read"]:
         assumed = ", if tasks read what ioopt budget says it assumes"
     peak = caps["peak_bytes"]
     boost = "\n".join(NF_BOOST)
     return f"""\
 // {name}: simulated, {caps["makespan_seconds"]:.6g} s with at
 // most {peak} bytes in work/{assumed}. Files leave once no task needs them: nf-boost.
+// Simulated with {counted(found["cores"], "core")}. The executor local takes them from
+// here; on a cluster give it no more, or more tasks may run at once than simulated.
 {boost}
-executor {{ cpus = {found["cores"]}; queueSize = {caps["tasks"]} }}
+executor {{
+    queueSize = {caps["tasks"]}
+    $local {{ cpus = {found["cores"]} }}
+}}
 process {{
 {"".join(rows)}}}
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -12,6 +12,7 @@ from ioopt.problems.base import Json
 from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import least_order
+from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question
 
 NOISY_RUNS = 20
@@ -31,6 +32,10 @@ class Noise(NamedTuple):
 
     times: float
     sizes: float
+
+
+USUAL = Noise(0.3, 0.0)
+"""The noise if none is asked for, where a fit hangs on the times of tasks."""
 
 
 class NoisyRun(NamedTuple):
@@ -113,20 +118,47 @@ def noisy_runs(
             break
         plan_bytes = int(plan_bytes * min(LOWERED, quota / max(1, peak)))
         runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
-    ends = sorted(run.seconds for run in first if run.seconds is not None)
-    median = None
-    worst = None
-    if ends:
-        median = ends[len(ends) // 2]
-        worst = ends[-1]
+    return _told(first, quota, noise) | {"plan_bytes": plan_bytes, "tried": tried}
+
+
+def blind_runs(
+    problem: WorkDirectoryProblem,
+    engine: Callable[[WorkDirectoryProblem], Dispatcher],
+    noise: Noise,
+    deadline: Deadline,
+) -> Json:
+    """Simulate an *engine* that looks at no bytes, with times and sizes that differ
+    from the estimates.
+
+    The answer is that of :func:`noisy_runs`; no quota for planning belongs to it.
+    """
+    runs: list[NoisyRun] = []
+    for seed in range(NOISY_RUNS):
+        if runs and deadline.expired():
+            break
+        real = _drawn(problem, noise, seed)
+        plan = dispatch(real, engine(real)).model_copy(update={"ignore_quota": True})
+        metrics = carried_out(real, plan).metrics
+        runs.append(NoisyRun(metrics["makespan_seconds"], metrics["peak_bytes"]))
+    told = _told(runs, problem.quota_bytes or 0, noise)
+    return told | {"plan_bytes": None, "tried": False}
+
+
+def _told(runs: Sequence[NoisyRun], quota: int, noise: Noise) -> Json:
+    """Return what *runs* with *noise* say: how many got stuck or kept the *quota*,
+    their peak, and when they ended.
+    """
+    ends = sorted(run.seconds for run in runs if run.seconds is not None)
+    kept = [run for run in runs if run.seconds is not None and run.peak <= quota]
     return {
-        "runs": len(first),
-        "stuck": len(first) - len(ends),
-        "plan_bytes": plan_bytes,
-        "tried": tried,
-        "peak_bytes": max(run.peak for run in first),
-        "median_seconds": median,
-        "worst_seconds": worst,
+        "times": noise.times,
+        "sizes": noise.sizes,
+        "runs": len(runs),
+        "kept": len(kept),
+        "stuck": len(runs) - len(ends),
+        "peak_bytes": max(run.peak for run in runs),
+        "median_seconds": ends[len(ends) // 2] if ends else None,
+        "worst_seconds": ends[-1] if ends else None,
     }
 
 
@@ -154,18 +186,34 @@ def _runs_planned_with(
     return runs
 
 
+def _drawn(
+    problem: WorkDirectoryProblem, noise: Noise, seed: int
+) -> WorkDirectoryProblem:
+    """Return *problem* with times and sizes drawn with *seed*."""
+    draw = random.Random(seed)
+    tasks = []
+    for task in problem.tasks:
+        factor = draw.lognormvariate(0, noise.times)
+        seconds = round(task.compute_seconds * factor, 3)
+        tasks.append(task.model_copy(update={"compute_seconds": seconds}))
+    sizes = {
+        file.id: ceil(file.bytes * draw.lognormvariate(0, noise.sizes))
+        for file in problem.products
+    }
+    files = [
+        file.model_copy(update={"bytes": sizes.get(file.id, file.bytes)})
+        for file in problem.files
+    ]
+    told = {"name": problem.name, "cores": problem.cores}
+    return WorkDirectoryProblem(tasks=tuple(tasks), files=tuple(files), **told)
+
+
 def _noisy_run(question: Question, setting: Json, noise: Noise, seed: int) -> NoisyRun:
     """Simulate one run of *question*, with times and sizes drawn with *seed*."""
     problem = question.problem
-    draw = random.Random(seed)
-    seconds: dict[str, float] = {}
-    for task in problem.tasks:
-        factor = draw.lognormvariate(0, noise.times)
-        seconds[task.id] = round(task.compute_seconds * factor, 3)
-    sizes = []
-    for file in problem.products:
-        sizes.append(ceil(file.bytes * draw.lognormvariate(0, noise.sizes)))
-    run = Surprised(question, setting, sizes)
+    real = _drawn(problem, noise, seed)
+    seconds = {task.id: task.compute_seconds for task in real.tasks}
+    run = Surprised(question, setting, [file.bytes for file in real.products])
     try:
         starts = dispatch(problem, run, seconds).starts
     except Fault:

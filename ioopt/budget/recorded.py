@@ -19,6 +19,8 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.solving import load
 
 _TAG = re.compile(r"\S+\s+\((.+)\)(?: #\d+)?")
+NO_TAGS = ("-", "null")
+"""What traces have in place of a missing tag, beside a number."""
 
 
 def read_work_directory(
@@ -111,9 +113,9 @@ def _of_record(
     """Return the recorded workflow *found* as a work directory, copied *samples* times.
 
     No file is kept: output files that no task reads count as moved out of the directory
-    when they are published. The samples of a trace that is not copied are found by tag:
-    tasks with the same tag are one sample. If no task has a tag, tasks that share files
-    are one sample. Raises InstanceError if no task wrote a byte.
+    when they are published. The samples of a trace are found by tag
+    (:func:`samples_by_tag`). If there is none, a copy is a sample, and without copies
+    tasks that share files are. Raises InstanceError if no task wrote a byte.
     """
     made = {file for task in found.tasks for file in task.outputs}
     if not any(file.bytes for file in found.files if file.id in made):
@@ -132,13 +134,10 @@ def _of_record(
         warnings.append(f"{name}: {few}")
     tags = {}
     if source == TRACE:
-        for task in found.tasks:
-            tag = _TAG.fullmatch(task.id)
-            if tag is not None:
-                tags[task.id] = tag[1]
+        tags = samples_by_tag(found)
         if not tags and samples == 1:
             warnings.append(
-                f"{name}: no task has a tag: tasks that share files are one sample"
+                f"{name}: no tag names a sample: tasks that share files are one sample"
             )
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
     meta: Json = {"source": source, "warnings": warnings, "invented": invented}
@@ -150,8 +149,37 @@ def _of_record(
         [(file.id, file.bytes) for file in found.files],
         cores,
         scratch,
-        tags if samples == 1 else {},
+        tags,
         name=found.name,
         quota_bytes=quota,
         meta=meta,
     ).copies(samples)
+
+
+def samples_by_tag(problem: ReplicationProblem) -> dict[str, str]:
+    """Return the sample of each task that belongs to one: its tag.
+
+    Nextflow writes a number in place of a missing tag. A tag whose tasks write for, or
+    read from, half of the other tags (at least two), such as that of an index or of a
+    report, names no sample either.
+    """
+    tags = {}
+    for task in problem.tasks:
+        tag = _TAG.fullmatch(task.id)
+        if tag is not None and not (tag[1].isdecimal() or tag[1] in NO_TAGS):
+            tags[task.id] = tag[1]
+    reads_from: dict[str, set[str]] = {tag: set() for tag in tags.values()}
+    writes_for: dict[str, set[str]] = {tag: set() for tag in tags.values()}
+    for task, before in zip(problem.tasks, problem.predecessors, strict=True):
+        tag_here = tags.get(task.id)
+        for p in before:
+            tag_before = tags.get(problem.tasks[p].id)
+            if tag_here and tag_before and tag_here != tag_before:
+                reads_from[tag_here].add(tag_before)
+                writes_for[tag_before].add(tag_here)
+    many = max(2, (len(reads_from) - 1) / 2)
+    return {
+        task: tag
+        for task, tag in tags.items()
+        if len(reads_from[tag]) < many and len(writes_for[tag]) < many
+    }

@@ -4,6 +4,7 @@ keep the quota.
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from math import exp
 from typing import Any
 
 import click
@@ -12,13 +13,13 @@ from ioopt.budget import NF_BOOST, TRACE
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
 from ioopt.cli.options import PATH, file_argument, format_option, skip_bad_option
 from ioopt.errors import ExitCode, UsageError
-from ioopt.formats.native import dump_json, reading, write_text
+from ioopt.formats.native import dump_json, named, reading, write_text
 from ioopt.options import Deadline
 from ioopt.plot.page import check_target, save
 from ioopt.plot.work_directory import plot_frontier
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
-from ioopt.tables import render, say, terminal_width
+from ioopt.tables import named_once, render, say, terminal_width
 from ioopt.units import counted, parse_bytes, quantity
 
 EPILOG = """\b
@@ -71,7 +72,7 @@ def recorded(command: Any) -> Any:
             type=click.IntRange(min=1),
             default=1,
             metavar="N",
-            help="Copies of the recorded workflow, one for each sample.",
+            help="Copies of the whole recorded workflow, each with all its samples.",
         ),
     ):
         command = option(command)
@@ -152,7 +153,7 @@ def budget(
     found = answer(problem, deadline, seed, caps, wrong)
     found["lines"] = _lines(found, nextflow)
     if not quiet():
-        for text in (*problem.warnings, *found["notes"]):
+        for text in (*named_once(problem.warnings, named(file)), *found["notes"]):
             say(f"note: {text}")
     if picture is not None:
         save(plot_frontier(found["curve"], problem.name, found["at_quota"]), picture)
@@ -261,18 +262,19 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         return f"no --quota given; {needs} at least; uses {peak} by default"
     quota = _size(found["quota_bytes"])
     takes = f"takes {_time(fits['takes_seconds'])}"
-    reads = _if_reads(found)
     if fits["answer"] == "no":
+        reads = _if_reads(found)
         from ioopt.formats.nextflow.trace import ALL_FILES
 
         if found["independent"]:
             reads = f", even {ASSUMED}"
         elif not found["assumed_reads"].get(ALL_FILES):
             reads = _if_reads(found, "even if")  # who reads more needs more
-        return f"no{reads}; {needs}, and the quota is {quota}; {takes} then"
+        return f"no{reads}; {_least(found)}, and the quota is {quota}; {takes} then"
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most; {takes} then"
-    answer = f"yes{reads}"
+    word = "whatever" if fits["whatever_is_read"] else "if"
+    answer = f"yes{_tight(found)}{_if_reads(found, word)}"
     if found["independent"]:
         answer = f"not known without --dag: yes, {ASSUMED}"
     caps = "write settings of Nextflow with --nextflow FILE"
@@ -292,6 +294,15 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
     engine = _engines(found)
     return f"{engine}{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
+
+
+def _least(found: Json) -> str:
+    """Return how much a quota needs at least, as far as that is known."""
+    most = found["fits"]["needs_bytes"]
+    least = found["least"]["bound_bytes"]
+    if found["independent"] or least >= most:
+        return f"needs {_size(most)}"
+    return f"needs {_size(least)} to {_size(most)}"
 
 
 def _engines(found: Json) -> str:
@@ -316,7 +327,19 @@ def _if_reads(found: Json, word: str = "if") -> str:
     names = list(chain.from_iterable(found["assumed_reads"].values()))
     if not names:
         return ""
-    return f", {word} {_and_more(names)} read as assumed below"
+    how = "" if word == "whatever" else " as assumed below"
+    return f", {word} {_and_more(names)} read{how}"
+
+
+def _tight(found: Json) -> str:
+    """Return what noisy runs, if there were any, add to a "yes"."""
+    noise = found["noise"]
+    if noise is None:
+        return ""
+    kept = f"{noise['kept']} of {noise['runs']} noisy runs kept the quota"
+    if noise["kept"] == noise["runs"]:
+        return f" ({kept})"
+    return f", but tight ({kept})"
 
 
 def _and_more(names: Sequence[str]) -> str:
@@ -388,8 +411,8 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
 
 
 def _copies(found: Json) -> str:
-    """Return how many tags and copies of a recorded run a workflow has; for an instance
-    that is no record, how many samples.
+    """Return how many samples and copies of a recorded run a workflow has; for an
+    instance that is no record, how many samples.
     """
     if not found["copies"]:
         return counted(found["samples"], "sample")
@@ -398,15 +421,15 @@ def _copies(found: Json) -> str:
         copies = f"{found['copies']} copies of the run"
     if not found["tags"]:
         return copies
-    return f"{counted(found['tags'], 'tag')} in {copies}"
+    return f"{counted(found['samples'], 'sample')} in {copies}"
 
 
 def _sample(found: Json) -> str:
     """Return what counts as one sample in the number of samples in flight."""
-    if found["copies"] > 1:
-        return "one copy of the recorded run"
     if found["tags"]:
         return "the tasks of one tag"
+    if found["copies"] > 1:
+        return "one copy of the recorded run"
     if found["copies"]:
         return "tasks that share files"
     return "one of the instance"
@@ -440,11 +463,12 @@ def _noise_cell(found: Json) -> str:
     """
     noise = found["noise"]
     quota = found["quota_bytes"]
-    text = f"median {_time(noise['median_seconds'])}"
+    text = f"times within a factor of {exp(noise['times']):.2g} in two of three runs; "
+    text += f"median {_time(noise['median_seconds'])}"
     text += f", worst {_time(noise['worst_seconds'])}"
     text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
     plan = noise["plan_bytes"]
-    if plan == quota and noise["tried"]:
+    if plan is None or (plan == quota and noise["tried"]):
         return text
     why = "not tried"
     if noise["tried"]:

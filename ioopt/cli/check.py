@@ -177,6 +177,8 @@ def _explain(problem: Problem, result: str, form: str) -> None:
     rows = []
     for k, knob in enumerate(found.knobs):
         name = knob.resource or "(as it is)"
+        if name in found.assumed:
+            name += " (assumed)"
         gain = percent(knob.gain) if knob.sure else "cannot tell"
         rows.append((name, texts[k], gain, texts[len(values) + k]))
     headers = ("10 % more of", title(found.measure), "gain", "bound")

@@ -61,7 +61,8 @@ class Explanation:
     are based.
 
     ``noise`` is the difference between searches of the unchanged instance, as a share
-    of the value. ``method`` says how the plans were found.
+    of the value. ``method`` says how the plans were found. ``assumed`` has the
+    resources whose amount no record states.
     """
 
     sentences: tuple[str, ...]
@@ -69,6 +70,7 @@ class Explanation:
     knobs: tuple[Knob, ...]
     noise: float = 0.0
     method: str = ""
+    assumed: tuple[str, ...] = ()
 
 
 def explain(source: Any, result: Result) -> Explanation:
@@ -107,8 +109,35 @@ def explain(source: Any, result: Result) -> Explanation:
         _held(trials.measure, knobs, kind.knob_units),
         _helped(trials.measure, knobs, noise),
     )
+    assumed = kind.assumed(problem)
+    sentences = tuple(_marked(sentence, assumed) for sentence in sentences)
+    if assumed:
+        sentences += (_assumptions(assumed),)
     return Explanation(
-        sentences, trials.measure.name, tuple(knobs), noise, trials.described
+        sentences,
+        trials.measure.name,
+        tuple(knobs),
+        noise,
+        trials.described,
+        tuple(assumed),
+    )
+
+
+def _marked(sentence: str, assumed: Iterable[str]) -> str:
+    """Return *sentence* with "(assumed)" behind each of the resources *assumed*."""
+    for resource in assumed:
+        for name in (resource, resource[0].upper() + resource[1:]):
+            sentence = sentence.replace(name, f"{name} (assumed)")
+    return sentence
+
+
+def _assumptions(assumed: Mapping[str, tuple[str, str]]) -> str:
+    """Return the sentence on the amounts that are *assumed*, and how to state them."""
+    amounts = (f"{amount} for {resource}" for resource, (amount, _) in assumed.items())
+    keys = ",".join(f"{key}=" for _, key in assumed.values())
+    return (
+        f"Assumed, not recorded: {', '.join(amounts)}. All figures here hang on that; "
+        f"import again with --machine {keys} to state it."
     )
 
 

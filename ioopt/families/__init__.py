@@ -430,6 +430,12 @@ class Kind(Format):
         """Return sentences that say how the time of a result is spent."""
         raise UsageError(f"plans of {self.kind} are not explained")
 
+    def assumed(self, problem: Any) -> Mapping[str, tuple[str, str]]:
+        """Return the resources of :meth:`knobs` whose amount no record states, each
+        with its amount and the key of ``--machine`` that states it.
+        """
+        return {}
+
     def knobs(self) -> Mapping[str, Turn]:
         """Return the functions that increase a resource for an explanation, keyed by
         the name of the resource.

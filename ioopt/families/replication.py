@@ -234,6 +234,11 @@ class Replication(Kind):
 
         return told(problem, result)
 
+    def assumed(self, problem: ReplicationProblem) -> Mapping[str, tuple[str, str]]:
+        from ioopt.sentences.replication import assumed
+
+        return assumed(problem)
+
     def knobs(self) -> Mapping[str, Turn]:
         from ioopt.sentences.replication import KNOBS
 

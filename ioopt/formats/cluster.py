@@ -126,6 +126,12 @@ class RecordedNode:
     cores: int | None = None
 
 
+ASSUMED_RATES = "assumed_rates"
+"""Key in the ``meta`` of an instance for the rates in bytes per second that neither the
+file nor ``--machine`` states, by their key of ``--machine``.
+"""
+
+
 def built(
     head: Json,
     tasks: Sequence[Json],
@@ -157,6 +163,13 @@ def built(
         node["disk_bytes"] = disks[node.pop("disk")][0]
         node["staging"] = machine.staging or part.staging
     remarks += [remark for _, remark in disks.values() if remark]
+    assumed = {
+        rate: getattr(machine, rate)
+        for rate in ("remote_rate", "replica_rate")
+        if rate not in machine.stated()
+    }
+    if assumed:
+        head = {**head, "meta": {**(head.get("meta") or {}), ASSUMED_RATES: assumed}}
     document = {
         **_products(machine),
         **head,

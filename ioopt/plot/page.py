@@ -99,22 +99,36 @@ def page(title: str, body: str, head: str = "") -> str:
     )
 
 
+FOLD = "tr.more{display:none}table:has(.fold :checked) tr.more{display:table-row}"
+"""Style with which rows of a table stay closed until a reader ticks the box."""
+
+
 def table(
-    headers: Sequence[str], rows: Sequence[Sequence[object]], words: bool = False
+    headers: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    words: bool = False,
+    shown: int | None = None,
 ) -> str:
     """Return an HTML table, which gets its own scroll bar on narrow screens.
 
     Cells that begin with a digit are aligned right as numbers, unless *words* says that
-    all cells are text.
+    all cells are text. If *shown* is given, only so many rows at the beginning and at
+    the end are shown until a reader opens the others (with the style :data:`FOLD`).
     """
     head = ""
     for k, name in enumerate(headers):
         of_text = words or (bool(rows) and all(_of_text(row[k]) for row in rows))
         head += _tagged("th", of_text, name)
     lines = ""
-    for row in rows:
+    folded = range(len(rows), len(rows))
+    if shown is not None and len(rows) > 2 * shown + 1:
+        folded = range(shown, len(rows) - shown)
+    for k, row in enumerate(rows):
         cells = [_tagged("td", words or _of_text(cell), show(cell)) for cell in row]
-        lines += f"<tr>{''.join(cells)}</tr>"
+        if k == folded.start:
+            opens = f"<label><input type=checkbox> ... {len(folded)} more</label>"
+            lines += f"<tr class=fold><td class=t colspan={len(row)}>{opens}</td></tr>"
+        lines += f"<tr{' class=more' if k in folded else ''}>{''.join(cells)}</tr>"
     return (
         f'<div class="wide"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{lines}</tbody></table></div>"

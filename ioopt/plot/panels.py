@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ioopt.errors import UsageError
+from ioopt.formats.report import some
 from ioopt.plot.bandwidth import bands, rates_by_job, said_of_limit
 from ioopt.plot.gantt import of_whole_tasks
 from ioopt.plot.lanes import Rows, Wide, packed
@@ -161,14 +162,16 @@ def _at_once(spans: Iterable[tuple[float, float]]) -> list[list[float]]:
 
 def _disks(disks: Mapping[str, Json]) -> list[Boxes | Steps]:
     """Return a panel for each disk, with the bytes on it and those that are still
-    needed; if there are many disks, for the fullest ones.
+    needed; if there are many disks, for the fullest ones. Empty disks are only named.
     """
     peaks = {
         name: max((value for _, value in disk["used"]), default=0)
         for name, disk in disks.items()
     }
-    names = list(disks)
+    names = [name for name in disks if peaks[name]]
     note = ""
+    if empty := [name for name in disks if not peaks[name]]:
+        note = f" Nothing lies on {counted(len(empty), 'other disk')}: {some(empty)}."
     if len(names) > MOST_DISKS:
         names = sorted(names, key=lambda name: -peaks[name])[:MOST_DISKS]
         note = f" The {MOST_DISKS} fullest of {len(disks)} disks are shown."

@@ -170,7 +170,9 @@ class Panel {
   // Return the steps of each series as [time, from, to], stacked if the panel says so.
   layers() {
     if (this.stack) return this.stack;
-    const series = this.data.series;
+    // A series is 0 before its first step.
+    const series = this.data.series.map(([name, colour, steps]) =>
+      [name, colour, steps.length && steps[0][0] > 0 ? [[0, 0], ...steps] : steps]);
     if (!this.data.stacked) {
       this.stack = series.map(item => item[2].map(([at, value]) => [at, 0, value]));
       return this.stack;
@@ -195,8 +197,8 @@ class Panel {
     for (const tick of ticks(0, top / unit[0], 3)) {
       if (!unit[1] && !Number.isInteger(tick)) continue;  // a count
       const text = `${tick} ${unit[1]}`.trim();
-      const place = Math.min(this.inner - 2, y(tick * unit[0]) + 4);
-      make("text", this.svg, {x: LEFT - 6, y: place, "text-anchor": "end"}, text);
+      make("text", this.svg, {x: LEFT - 6, y: y(tick * unit[0]) + 4,
+                              "text-anchor": "end"}, text);
     }
     this.layers().forEach((layer, k) => {
       if (!layer.length) return;

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ioopt import units
 from ioopt.plot.layout import Unit, unit_for, valued
-from ioopt.plot.page import page, table
+from ioopt.plot.page import FOLD, page, table
 from ioopt.plot.palette import ink, role
 from ioopt.problems.base import Json
 from ioopt.result import Result
@@ -26,6 +26,8 @@ MOST_STEPS = 3_000
 """The largest number of steps of a curve. Of a longer one, the largest value in each of
 so many equal spans is drawn.
 """
+SHOWN_LINES = 8
+"""The number of lines at the beginning and at the end of a table that are shown."""
 COARSER = "Where values change too often to draw, the largest in a short time is drawn."
 SECURITY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """The browser loads nothing, whatever the names in a result are."""
@@ -158,14 +160,15 @@ def result_page(result: Result, contents: Contents) -> str:
     ]
     for item in contents.tables:
         body.append(f"<h2>{html.escape(item.title)}</h2>")
-        body.append(table(item.headers, item.rows, words=True))
+        rows = table(item.headers, item.rows, words=True, shown=SHOWN_LINES)
+        body.append(rows)
     facts = table(["what", "value"], list(result.rows()), words=True)
     body.append(f"<h2>The result</h2>{facts}")
     body.append(f'<script type="application/json" id="data">{data}</script>')
     body.append(f"<script>{code}</script>")
     head = (
         f'<meta http-equiv="Content-Security-Policy" content="{SECURITY}">'
-        f"<style>{STYLE}</style>"
+        f"<style>{STYLE}{FOLD}</style>"
     )
     return page(title, "".join(body), head)
 

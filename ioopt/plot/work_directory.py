@@ -139,7 +139,7 @@ def _mark_asked(axes: Any, asked: Json, size: Unit, time: Unit) -> None:
     words += (
         ":\nno plan found"
         if makespan is None
-        else (f":\n{quantity('makespan_seconds', makespan)}")
+        else (f":\n{quantity('makespan_seconds', makespan)} by the best plan")
     )
     axes.axvline(quota / size.size, color=VERMILLION, lw=1.2, label=words)
     if makespan is not None:

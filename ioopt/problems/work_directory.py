@@ -349,9 +349,9 @@ class WorkDirectoryProblem(base.Problem):
     def copies(self, count: int) -> Self:
         """Return one instance with *count* copies of this one (rule B15).
 
-        Copies are numbered from 1. The number is added to names, and it is the sample
-        of the tasks. A file that no task writes stays shared. For a count of 1, return
-        the instance itself.
+        Copies are numbered from 1. The number is added to names and to samples; without
+        samples it is the sample of the tasks. A file that no task writes stays shared.
+        For a count of 1, return the instance itself.
         """
         if count == 1:
             return self
@@ -361,13 +361,18 @@ class WorkDirectoryProblem(base.Problem):
                 f"{MOST_COPIED_TASKS} tasks in all"
             )
         made = {file.id for file in self.products}
+        sampled = any(task.sample is not None for task in self.tasks)
         tasks = []
         files = [file for file in self.files if file.id not in made]
         for n in range(1, count + 1):
             name = {file.id: f"{file.id}#{n}" for file in self.products}
             files += [f.model_copy(update={"id": name[f.id]}) for f in self.products]
             for task in self.tasks:
-                told: base.Json = {"id": f"{task.id}#{n}", "sample": n}
+                sample: int | str | None = n
+                if sampled:
+                    named = task.sample is not None
+                    sample = f"{task.sample}#{n}" if named else None
+                told: base.Json = {"id": f"{task.id}#{n}", "sample": sample}
                 for key in ("inputs", "outputs"):
                     told[key] = tuple(name.get(f, f) for f in getattr(task, key))
                 tasks.append(task.model_copy(update=told))

@@ -2,6 +2,7 @@
 and bytes that were fetched again.
 """
 
+from ioopt.formats.cluster import ASSUMED_RATES
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Result
@@ -113,6 +114,23 @@ def _bytes(metric: str, amount: int) -> str:
     name of the metric.
     """
     return quantity(metric, amount) if amount else "nothing"
+
+
+def assumed(problem: ReplicationProblem) -> dict[str, tuple[str, str]]:
+    """Return the links whose rate was assumed at import, each with the rate and the
+    key of ``--machine`` that states it.
+    """
+    told = (problem.meta or {}).get(ASSUMED_RATES) or {}
+    network = problem.network
+    rates = {
+        "the remote link": ("remote_rate", network.remote_bytes_per_second),
+        "the nodes' network": ("replica_rate", network.replica_bytes_per_second),
+    }
+    return {
+        link: (quantity("bytes_per_second", rate), key)
+        for link, (key, rate) in rates.items()
+        if told.get(key) == rate
+    }
 
 
 def _speeds(data: Json) -> bool:

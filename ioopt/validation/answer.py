@@ -43,12 +43,18 @@ SURE_FROM = 0.2
 """Share of a makespan from which a difference is certain: replays of recorded runs told
 the faster of two runs where the records differed by this share.
 """
+TASKS_SURE_BELOW = 0.5
+"""Share of its recorded time by which half of the tasks may be off at most, for a plan
+to be certain: a replay may end in time although its tasks do not.
+"""
 ENGINE = "fifo"
 """The dispatcher that stands for an engine whose placement is not recorded."""
 ON_DISKS = "ready-min-min"
 """The dispatcher that stands for an engine that keeps products on node disks: it gave
 the gains of recorded runs best.
 """
+SHORTEST = 1.0
+"""Seconds that a task counts as taking at least, where its error is a share."""
 SEARCH = "link-aware"
 REPLAYS = 1000
 """Number of replays of the search for a plan, unless time ends it."""
@@ -67,13 +73,20 @@ class Replayed(Fields):
     """The replay of the recorded placement.
 
     ``error`` is the makespan's, as a share of the recorded one; it is positive if the
-    replay takes longer. ``band`` has the least, the median and the largest makespan
+    replay takes longer. ``task_error`` is the median share of its recorded time by
+    which a task is off. ``band`` has the least, the median and the largest makespan
     under noise.
     """
 
     makespan_seconds: Seconds
     error: float
+    task_error: float = 0.0
     band: tuple[float, float, float]
+
+    @property
+    def sure(self) -> bool:
+        """Return whether the replay is near enough to tell what a plan saves."""
+        return abs(self.error) < SURE_FROM and self.task_error < TASKS_SURE_BELOW
 
 
 class ValidatedTask(Fields):
@@ -83,12 +96,20 @@ class ValidatedTask(Fields):
     recorded_seconds: Seconds
     replayed_seconds: Seconds | None = None
 
+    @property
+    def off(self) -> float:
+        """Return by how many seconds the replay is too long; 0 without a replay."""
+        if self.replayed_seconds is None:
+            return 0.0
+        return self.replayed_seconds - self.recorded_seconds
+
 
 class Planned(Fields):
     """A plan for the same nodes and storage.
 
     ``saves`` is the share of the replayed makespan that it saves. A plan is ``certain``
-    to be faster if this is at least ``SURE_FROM``, and the replay is less off.
+    to be faster if this is at least ``SURE_FROM``, the replay is less off, and half of
+    its tasks are off by less than ``TASKS_SURE_BELOW``.
     """
 
     solver: str
@@ -114,12 +135,17 @@ class NodeDisks(Fields):
 
 
 class Validation(Fields):
-    """The document ``ioopt/validation``."""
+    """The document ``ioopt/validation``.
+
+    ``storage_errors`` has, for each kind of storage that was fitted, the error of the
+    makespan of its replay; it is empty if nothing was replayed.
+    """
 
     format: Literal["ioopt/validation"] = "ioopt/validation"
     version: Literal[1] = 1
     name: str = ""
     storage: Storage
+    storage_errors: dict[Storage, float] = Field(default_factory=dict)
     recorded: Recorded
     replayed: Replayed | None = None
     fitted: dict[str, float | None] = Field(default_factory=dict)
@@ -234,6 +260,7 @@ class _Study:
         self.seed = seed
         self.notes = list(record.notes)
         self.storage: Storage = SHARED[0]
+        self.storage_errors: dict[Storage, float] = {}
         self.fitted_on: tuple[int, ...] = ()
         self.replayed: Replayed | None = None
         self.replayed_schedule: Json | None = None
@@ -265,12 +292,21 @@ class _Study:
             share = self._part(FIT_SHARE / len(kinds))
             found[kind] = fit([self.sample], kind, self.seed, self._stated(), share)
         self.storage = min(found, key=lambda kind: found[kind].loss)
+        for kind, told in found.items():
+            frame = frame_of(self.record, kind, self.machine)
+            problem = with_constants(frame, told.constants)
+            run = simulate(problem, placement_of(self.record, problem))
+            self.storage_errors[kind] = self._error(run.metrics["makespan_seconds"])
         chosen = found[self.storage]
         if chosen.ended_early:
             self.notes.append("the fit was ended by the time limit")
         self.frame = frame_of(self.record, self.storage, self.machine)
         self.constants = chosen.constants
         self._warn_of_cores()
+
+    def _error(self, makespan: float) -> float:
+        """Return by which share of the recorded makespan *makespan* is longer."""
+        return makespan / self.record.makespan - 1
 
     def take(self, kind: Storage) -> None:
         """Take the known constants of *kind*, because nothing can be fitted."""
@@ -313,7 +349,11 @@ class _Study:
         noisy = noisy_makespans(problem, plan, judging_noise(problem))
         self.replayed = Replayed(
             makespan_seconds=makespan,
-            error=makespan / self.record.makespan - 1,
+            error=self._error(makespan),
+            task_error=median(
+                abs(task.off) / max(task.recorded_seconds, SHORTEST)
+                for task in self._tasks(simulation.schedule)
+            ),
             band=(min(noisy), median(noisy), max(noisy)),
         )
         self.replayed_schedule = simulation.schedule
@@ -354,10 +394,10 @@ class _Study:
         result = self._searched()
         if result is None or result.objective is None:
             return
-        off = 0.0
+        sure = True
         if self.replayed is not None:
             before = self.replayed.makespan_seconds
-            off = abs(self.replayed.error)
+            sure = self.replayed.sure
         else:
             before = dispatched(self.problem, ENGINE).makespan_seconds
         saves = 1 - result.objective / before
@@ -370,7 +410,7 @@ class _Study:
             solver=result.solver,
             makespan_seconds=result.objective,
             saves=saves,
-            certain=off < SURE_FROM <= saves,
+            certain=sure and saves >= SURE_FROM,
             assign=plan.assign,
             order=order,
         )
@@ -396,7 +436,7 @@ class _Study:
         """Note that the constants do not suit a record without hosts, if an engine that
         starts tasks first come, first served ends at another time.
         """
-        error = makespan / self.record.makespan - 1
+        error = self._error(makespan)
         if abs(error) >= SURE_FROM:
             self.notes.append(
                 f"first come, first served, the tasks end {100 * abs(error):.0f} % too "
@@ -404,15 +444,15 @@ class _Study:
                 "rates (--machine remote_rate=, replica_rate=)"
             )
 
-    def answer(self) -> Answer:
-        """Return all that was found."""
+    def _tasks(self, schedule: Json | None) -> list[ValidatedTask]:
+        """Return all tasks with their seconds in *schedule*, the replay, if any."""
         replayed: Mapping[str, float] = {}
-        if self.replayed_schedule is not None:
+        if schedule is not None:
             replayed = {
                 run["id"]: run["end_seconds"] - run["start_seconds"]
-                for run in self.replayed_schedule["tasks"]
+                for run in schedule["tasks"]
             }
-        tasks = [
+        return [
             ValidatedTask(
                 id=task.id,
                 recorded_seconds=task.end - task.start,
@@ -420,10 +460,15 @@ class _Study:
             )
             for task in self.record.tasks
         ]
+
+    def answer(self) -> Answer:
+        """Return all that was found."""
+        tasks = self._tasks(self.replayed_schedule)
         fitted = {name: getattr(self.constants, name) for name in FITTED[self.storage]}
         validation = Validation(
             name=self.record.name,
             storage=self.storage,
+            storage_errors=self.storage_errors,
             recorded=Recorded(makespan_seconds=self.record.makespan),
             replayed=self.replayed,
             fitted=fitted,

@@ -15,7 +15,6 @@ from ioopt.validation.answer import Answer
 from ioopt.validation.record import Record
 from ioopt.validation.summary import (
     constant,
-    difference,
     rounded,
     rows,
     short,
@@ -125,4 +124,4 @@ def _tasks(answer: Answer) -> Iterator[Sequence[str | None]]:
     recorded = column("seconds", [task.recorded_seconds for task in tasks])
     replayed = column("seconds", [task.replayed_seconds for task in tasks])
     for task, before, after in zip(tasks, recorded, replayed, strict=True):
-        yield short(task.id), before, after, f"{difference(task):+.1f} s"
+        yield short(task.id), before, after, f"{task.off:+.1f} s"

@@ -9,13 +9,14 @@ from ioopt.tables import render
 from ioopt.units import counted, quantity
 from ioopt.validation.answer import (
     SURE_FROM,
+    TASKS_SURE_BELOW,
     NodeDisks,
     Planned,
     Replayed,
     ValidatedTask,
     Validation,
 )
-from ioopt.validation.storage import Storage
+from ioopt.validation.storage import SHARED, Storage
 
 Row = tuple[str, str]
 """A question in a few words, and its answer."""
@@ -26,6 +27,13 @@ UNCERTAIN = (
     f"below {100 * SURE_FROM:g} % of difference, ioopt cannot tell which is faster"
 )
 TOO_FAR_OFF = "the replay is too far off to tell which is faster"
+TASKS_TOO_FAR_OFF = (
+    f"half of the tasks are {100 * TASKS_SURE_BELOW:g} % off or more: too far to tell "
+    "which is faster"
+)
+ALIKE = 0.05
+"""Difference of the errors of two kinds of storage below which both fit alike."""
+NAMES: dict[Storage, str] = {"nfs": "NFS", "ceph": "Ceph", "node": "node disks"}
 STORAGE: dict[Storage, str] = {
     "nfs": "shared; nodes read again what they wrote (NFS)",
     "ceph": "shared; nodes keep what they wrote in memory (Ceph)",
@@ -43,7 +51,7 @@ def rows(found: Validation) -> Iterator[Row]:
     """Yield each question with its answer."""
     makespan = time(found.recorded.makespan_seconds)
     yield "recorded", f"{makespan} for {counted(len(found.tasks), 'task')}"
-    yield "storage", STORAGE[found.storage]
+    yield "storage", _storage(found)
     yield _constants(found)
     if found.replayed is None:
         yield "replayed", NO_REPLAY
@@ -76,6 +84,25 @@ def rounded(name: str, value: float | None) -> str:
     else:
         number = f"{size:.0f}"
     return number + space + unit
+
+
+def _storage(found: Validation) -> str:
+    """Return what is known of the storage: the kind that was stated, or how well each
+    kind of shared storage fits.
+    """
+    errors = found.storage_errors
+    if len(errors) == 1:
+        return STORAGE[found.storage]
+    if not errors:
+        return f"{STORAGE[found.storage]}; not recorded (--storage says another)"
+    told = f"if you know it, give --storage {' or '.join(SHARED)}"
+    own, *others = sorted(errors, key=lambda kind: kind != found.storage)
+    apart = min(abs(abs(errors[kind]) - abs(errors[own])) for kind in others)
+    if apart < ALIKE:
+        both = (f"{NAMES[kind]} ({off(errors[kind])})" for kind in (own, *others))
+        return f"shared; fits like {' and like '.join(both)}; {told}"
+    rest = ", ".join(f"{NAMES[kind]}: {off(errors[kind])}" for kind in others)
+    return f"shared; fits like {NAMES[own]} ({rest}); {told}"
 
 
 def _constants(found: Validation) -> Row:
@@ -124,7 +151,7 @@ def off(error: float) -> str:
 
 def _tasks(tasks: Sequence[ValidatedTask]) -> Iterator[Row]:
     """Yield how far off the times of tasks are, and the tasks that are farthest off."""
-    errors = [abs(difference(task)) for task in tasks]
+    errors = [abs(task.off) for task in tasks]
     yield "tasks", f"half of them within {time(median(errors))} of the record"
     for number, task in enumerate(worst(tasks, WORST)):
         replayed = rounded("seconds", task.replayed_seconds)
@@ -147,16 +174,7 @@ def worst(tasks: Sequence[ValidatedTask], most: int) -> list[ValidatedTask]:
     """Return the *most* tasks whose replayed times differ most from the recorded ones,
     the largest difference first.
     """
-    return sorted(tasks, key=lambda task: (-abs(difference(task)), task.id))[:most]
-
-
-def difference(task: ValidatedTask) -> float:
-    """Return by how many seconds the replay of a task is too long; 0 if there is no
-    replay.
-    """
-    if task.replayed_seconds is None:
-        return 0.0
-    return task.replayed_seconds - task.recorded_seconds
+    return sorted(tasks, key=lambda task: (-abs(task.off), task.id))[:most]
 
 
 def _planned(found: Validation, plan: Planned) -> str:
@@ -165,7 +183,9 @@ def _planned(found: Validation, plan: Planned) -> str:
     if found.replayed:
         before = "replayed"
     told = f"{time(plan.makespan_seconds)} by {plan.solver}, {change(-plan.saves)}"
-    return f"{told} {before}{_doubt(found, plan.certain)}"
+    far = found.replayed is not None and found.replayed.task_error >= TASKS_SURE_BELOW
+    doubt = f"; {TASKS_TOO_FAR_OFF}" if far else _doubt(found, plan.certain)
+    return f"{told} {before}{doubt}"
 
 
 def _doubt(found: Validation, certain: bool) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 import sys
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from ioopt.embed.schema import (  # noqa: E402
     in_words,
     schemas,
 )
+from ioopt.families import Kind  # noqa: E402
 from ioopt.tables import render  # noqa: E402
 
 EQUATION = re.compile(
@@ -51,7 +53,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """
     makers = {
         "README": readme,
-        "solver table": solver_table,
+        **{
+            f"solvers of {kind.kind}": partial(solver_table, kind)
+            for kind in registry.KINDS.values()
+        },
         "schema table": schema_table,
         "message table": message_table,
     }
@@ -119,20 +124,16 @@ def shown(output: Any) -> str:
     return f"```text\n{text.strip()}\n```"
 
 
-def solver_table() -> str:
-    """Return the solvers as Markdown: a heading and a table for each kind."""
+def solver_table(kind: Kind) -> str:
+    """Return the solvers of *kind* as a Markdown table."""
     headers = ("solver", "what it does", "source", "abilities", "backends")
-    text = ""
-    for kind in registry.KINDS.values():
-        rows = []
-        for spec in registry.solvers_for(kind.kind):
-            abilities = ", ".join(sorted(spec.abilities)) or None
-            backends = ", ".join(spec.backends) or None
-            name = f"`{spec.name}`"
-            rows.append((name, spec.summary, spec.source, abilities, backends))
-        table = render(headers, rows, "markdown")
-        text += f"\n## {kind.kind}\n\n{kind.summary}\n\n{table}"
-    return text
+    rows = []
+    for spec in registry.solvers_for(kind.kind):
+        abilities = ", ".join(sorted(spec.abilities)) or None
+        backends = ", ".join(spec.backends) or None
+        name = f"`{spec.name}`"
+        rows.append((name, spec.summary, spec.source, abilities, backends))
+    return render(headers, rows, "markdown")
 
 
 def schema_table() -> str:

@@ -55,6 +55,21 @@ def test_times_bound_and_help_of_one_task():
     }
 
 
+def test_rates_that_no_record_states_are_marked():
+    """The rate of the remote link is that of the import; a rate that was changed in the
+    file is stated.
+    """
+    meta = {"assumed_rates": {"remote_rate": 10e6, "replica_rate": 1e9}}
+    found = explain(ONE | {"meta": meta}, ioopt.solve(ONE, "minmin"))
+    assert found.assumed == ("the remote link",)
+    assert "The remote link (assumed) is busy 60.0 %" in found.sentences[1]
+    assert "10 % more of the remote link (assumed) would" in found.sentences[4]
+    assert found.sentences[5] == (
+        "Assumed, not recorded: 10 MB/s for the remote link. All figures here hang on "
+        "that; import again with --machine remote_rate= to state it."
+    )
+
+
 def test_the_last_save_is_part_of_the_makespan():
     """2 s over the link, 8 s of computing, 10 s of saving: the link is busy 12 of
     20 s.

@@ -83,7 +83,8 @@ def test_text_page_and_json_say_the_same(run, rows, tmp_path):
 def has_the_keys_of_the_format(found):
     assert (found["format"], found["version"]) == ("ioopt/validation", 1)
     assert found["recorded"].keys() == {"makespan_seconds"}
-    assert found["replayed"].keys() == {"makespan_seconds", "error", "band"}
+    keys = {"makespan_seconds", "error", "task_error", "band"}
+    assert found["replayed"].keys() == keys
     assert {"makespan_seconds", "gain", "bytes_per_node"} < found["node_disks"].keys()
     for task in found["tasks"]:
         assert task.keys() == {"id", "recorded_seconds", "replayed_seconds"}

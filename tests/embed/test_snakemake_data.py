@@ -3,7 +3,9 @@ real small file system.
 """
 
 import dataclasses
+import os
 import sys
+from itertools import product
 from math import ceil
 from types import SimpleNamespace
 
@@ -162,13 +164,88 @@ def test_more_room_lets_more_run_at_once(engine):
     run.follow("trim1", "trim2")  # which is ready longer than map1
 
 
-def test_what_fits_nowhere_starts_where_nothing_runs(engine):
-    """5 MB: a mapped sample alone takes 20."""
+def test_the_run_stops_before_a_job_that_does_not_fit(engine, plugin):
+    """5 MB: a sample alone takes 20. 15 MB: trim1 fits, map1 beside it does not."""
     run = engine(two_samples(), 5)
-    assert run.select() == ["trim1"]
-    assert (
-        "the best needs 20000000 bytes" in run.said[0] and "may not fit" in run.said[1]
-    )
+    with pytest.raises(plugin.WorkflowError, match=r"trim1.* 10 MB.* 0 MB of 5 MB"):
+        run.select()
+    assert "fits 5 MB: the best needs 20 MB" in run.said[0]
+    run = engine(two_samples(), 15)
+    run.follow("trim1")
+    with pytest.raises(plugin.WorkflowError, match=r"map1.* 10 MB of 15 MB"):
+        run.select()
+
+
+def test_without_an_order_jobs_run_one_at_a_time(engine):
+    """Stated are 10 MB each. Once a has written 1 MB, the others are expected to as
+    well, and two fit at once.
+    """
+    jobs = [Job(f"a{k}", (), {f"t{k}": 10}, rule="a") for k in (1, 2, 3)]
+    jobs += [Job("join", ("t1", "t2", "t3"))]
+    run = engine(jobs, 25)
+    for job in jobs[:3]:
+        job.sizes = dict.fromkeys(job.sizes, 1)
+    assert run.select() == ["a1"] and run.select() == []
+    run.end("a1")
+    assert run.select() == ["a2", "a3"] and len(run.said) == 1
+
+
+def four_runs():
+    """Runs with an index, three libraries and a report each; a last job reads all
+    reports, as the rule ``all`` does.
+    """
+    jobs = [Job(f"index{r}", (), {f"i{r}": 20}) for r in range(4)]
+    for r, lib in product(range(4), "abc"):
+        jobs.append(Job(f"trim{r}{lib}", (), {f"t{r}{lib}": 8}))
+        jobs.append(Job(f"map{r}{lib}", (f"i{r}", f"t{r}{lib}"), {f"m{r}{lib}": 1}))
+    for r in range(4):
+        jobs.append(Job(f"report{r}", [f"m{r}{lib}" for lib in "abc"], {f"kept{r}": 1}))
+    return [*jobs, Job("all", [f"kept{r}" for r in range(4)])]
+
+
+@pytest.mark.parametrize("sample", [None, "library"])
+@pytest.mark.parametrize("in_flight", [None, 2])
+def test_runs_that_a_last_job_joins_go_one_after_the_other(engine, sample, in_flight):
+    """One run takes 20 + 8 + 3 MB and the reports 3; the four indexes alone take 80."""
+    jobs = four_runs()
+    if sample is not None:
+        for job in jobs:
+            if job.jobid.startswith(("trim", "map")):
+                job.wildcards = SimpleNamespace(sample=job.jobid[-2:])
+    run = engine(jobs, 40, in_flight=in_flight)
+    while len(run.done) < len(jobs):
+        run.select()
+        for job in run.going:  # as if it had written all of it at once
+            for file, size in job.sizes.items():
+                (run.folder / file).write_bytes(b"")
+                os.truncate(run.folder / file, size * 10**6)
+        assert sum(path.stat().st_size for path in run.folder.iterdir()) <= 40 * 10**6
+        run.end(run.going[0].jobid)
+    assert run.said == []
+
+
+def test_an_index_that_is_named_late_is_written_first(engine):
+    """The jobs are numbered as Snakemake does it: by what the last job needs. All eight
+    trimmed files before the index would take 8 x 8 + 20 MB.
+    """
+    jobs = [Job("9", [f"m{k}" for k in range(8)])]
+    for k in range(8):
+        jobs.append(Job(f"{10 + k}", ("i", f"t{k}"), {f"m{k}": 1}))
+        jobs.append(Job(f"{20 + k}", (), {f"t{k}": 8}))
+    run = engine([*jobs, Job("30", (), {"i": 20})], 40)
+    assert run.select(1) == ["30"] and run.said == []
+
+
+def test_samples_in_flight_without_the_wildcard_are_runs(engine):
+    """Without a limit of the disk: two of the four runs are begun."""
+    run = engine(four_runs(), in_flight=2)
+    assert {name[-1] for name in run.select(99) if "index" in name} == {"0", "1"}
+
+
+def test_a_limit_with_its_unit(plugin, engine):
+    assert plugin._disk_bytes("4GB") == plugin._disk_bytes("4000") == 4 * 10**9
+    with pytest.raises(plugin.WorkflowError, match=r"--scheduler-ioopt-disk-mb: .*4XB"):
+        engine([], "4XB")
 
 
 def test_what_a_rule_has_written_is_expected_of_it(engine):
@@ -180,6 +257,20 @@ def test_what_a_rule_has_written_is_expected_of_it(engine):
     run = engine(jobs, 25)
     run.follow("a1")
     assert run.select() == ["a2"]  # 10 lie there, 10 will; a3 would make 30
+
+
+def test_stated_sizes_keep_their_proportions(engine):
+    """a1 states 10 MB and writes 5; a2 states 30, so that 15 are expected."""
+    jobs = [
+        Job(f"a{k}", (), {f"t{k}": size}, rule="a")
+        for k, size in ((1, 10), (2, 30), (3, 10))
+    ]
+    run = engine([*jobs, Job("join", ("t1", "t2", "t3"))], 54)
+    for job in jobs:
+        job.sizes = {file: size // 2 for file, size in job.sizes.items()}
+    run.follow("a1")
+    run.select()
+    assert run.scheduler._data._expected(jobs[1], 0) == [15 * 10**6]
 
 
 def test_priority_comes_before_data(engine):
@@ -254,7 +345,7 @@ def test_a_restarted_run_counts_what_lies_there(engine):
     jobs = [
         Job("a", (), {"t1": 10}),
         Job("b", (), {"t2": 10}),
-        Job("c", (), {"t3": 10}),
+        Job("other", (), {"t3": 10}),
         Job("join", ("t1", "t2")),
     ]
     run = engine(jobs, 20)
@@ -289,8 +380,8 @@ def test_estimates_are_told_once(engine):
     run.select()
     assert run.told == [
         "ioopt: sizes of files not yet written are estimates: 2 from disk_mb of "
-        "their rules, 2 from their jobs' inputs; later the mean of the rule; run "
-        "times are not used"
+        "their rules, 2 from their jobs' inputs; later by what jobs of the rule have "
+        "written; run times are not used"
     ]
 
 
@@ -308,9 +399,11 @@ def test_the_help_of_each_option_is_a_sentence(plugin):
 
 
 def test_a_policy_that_there_is_not(plugin):
-    settings = plugin.SchedulerSettings(policy="widest")
-    with pytest.raises(plugin.WorkflowError, match="policy 'widest'"):
-        plugin.Scheduler(SimpleNamespace(), settings, None)
+    for option, value in (("policy", "widest"), ("in_flight", 0)):
+        settings = plugin.SchedulerSettings(**{option: value})
+        words = rf"--scheduler-ioopt-{option.replace('_', '-')}: .*{value}"
+        with pytest.raises(plugin.WorkflowError, match=words):
+            plugin.Scheduler(SimpleNamespace(), settings, None)
 
 
 # needs Snakemake, which .ci/run installs for the slow tests, and leave to mount a tmpfs

@@ -461,7 +461,7 @@ def test_the_quota_asked_for_is_marked_on_the_curve_of_a_budget():
     assert [found.get_drawstyle(), bound.get_drawstyle()] == ["steps-post", "steps-pre"]
     assert set(quota.get_xdata()) == set(mark.get_xdata()) == {30}
     assert list(mark.get_ydata()) == [50]
-    assert quota.get_label() == "your quota, 30 B:\n50 s"
+    assert quota.get_label() == "your quota, 30 B:\n50 s by the best plan"
     asked["makespan_seconds"] = None
     axes = plot_frontier(rows, "x", asked)
     assert axes.lines[-1].get_label() == "your quota, 30 B:\nno plan found"

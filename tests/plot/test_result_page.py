@@ -15,6 +15,7 @@ from ioopt.cli.main import main
 from ioopt.errors import UsageError
 from ioopt.pictures import page_of
 from ioopt.plot.lanes import Wide, packed
+from ioopt.plot.page import table
 from ioopt.plot.result_page import MOST_BOXES, MOST_STEPS, Box, coarser, fewer
 from ioopt.timeline import Interval
 from ioopt.waits import may_wait, waits_of
@@ -118,6 +119,16 @@ def test_what_began_when_what_ended() -> None:
     items[1] = replace(items[1], info={"critical": 1})
     items[3] = replace(items[3], info={"critical": 1})
     assert waits_of(items, may_wait) == [-1, -1, -1, 1, 3, -1, 4, -1]
+
+
+def test_a_long_table_shows_its_beginning_and_its_end() -> None:
+    """Of 20 rows, 8 at each end are shown, and 4 are opened by a box; 17 are few."""
+    found = Elements(table(["k"], [[f"r{k}"] for k in range(20)], True, 8))
+    rows = [names.get("class") for tag, names in found.elements if tag == "tr"]
+    assert rows == [*[None] * 9, "fold", *["more"] * 4, *[None] * 8]
+    assert any(text.strip() == "... 4 more" for text in found.texts)
+    few = Elements(table(["k"], [[f"r{k}"] for k in range(17)], True, 8))
+    assert not any(attributes.get("class") == "more" for _, attributes in few.elements)
 
 
 def test_names_of_users_cannot_become_elements_or_scripts(forked: ioopt.Result) -> None:

@@ -18,6 +18,7 @@ from ioopt.formats.native import dump_json, read_json, read_toml, reading, write
 from ioopt.options import parse_assignments, parse_settings, suggest
 from ioopt.problems.base import Json, Problem
 from ioopt.problems.batch_io import QueueOptions
+from ioopt.tables import named_once
 
 Reader = Callable[..., Problem]
 """A function that makes an instance from the values of a command's arguments and
@@ -48,7 +49,7 @@ def import_command(
             with reading(named):
                 problem = reader(**given)
             if not quiet():
-                for text in problem.warnings:
+                for text in named_once(problem.warnings, named):
                     click.echo(f"ioopt: warning: {text}", err=True)
             write_text(
                 output, dump_json(problem.model_dump(mode="json", by_alias=True))

@@ -8,6 +8,7 @@ import heapq
 from collections.abc import Sequence
 from copy import copy
 
+import networkx as nx
 import numpy as np
 
 from ioopt.options import Deadline
@@ -15,6 +16,8 @@ from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.directory import Directory
 
 ORDERS = ("file", "depth-first", "freeing")
+MOST_HEADS = 4
+"""Largest number of first levels of tasks that are left out to find groups."""
 MOST_BYTES = 1 << 60
 """Total number of bytes up to which 64-bit whole numbers hold every sum of bytes
 inside.
@@ -55,40 +58,42 @@ def reference_order(
 
     After the *deadline* no further order is tried once one keeps the quota.
     """
-    return _least(problem, [(how, False) for how in ORDERS], deadline)
+    return _least(problem, [(how, None) for how in ORDERS], deadline)
 
 
 def least_order(
     problem: WorkDirectoryProblem, deadline: Deadline | None = None
 ) -> list[int]:
     """Return the order with the least sequential peak: the reference order, or an order
-    that runs sample after sample if its peak is lower.
+    that runs sample after sample, or group after group (:func:`groups_of`), if its peak
+    is lower.
 
     After the *deadline* no further order is tried once one keeps the quota.
     """
-    wanted = [(how, False) for how in ORDERS]
-    wanted += [(how, True) for how in ORDERS]
+    wanted: list[tuple[str, Sequence[int] | None]] = [(how, None) for how in ORDERS]
+    for groups in (problem.samples, *groups_of(problem)):
+        wanted += [(how, groups) for how in ORDERS]
     return _least(problem, wanted, deadline)
 
 
 def _least(
     problem: WorkDirectoryProblem,
-    wanted: list[tuple[str, bool]],
+    wanted: list[tuple[str, Sequence[int] | None]],
     deadline: Deadline | None,
 ) -> list[int]:
     """Return the order among *wanted* with the least sequential peak; of equals, the
     first.
 
-    Each of *wanted* gives the arguments (how, by_sample) of :func:`sequential_order`.
+    Each of *wanted* gives the arguments (how, groups) of :func:`sequential_order`.
     """
     best: list[int] = []
     least: int | None = None
     quota = problem.quota_bytes
-    for how, by_sample in wanted:
+    for how, groups in wanted:
         will_do = least is not None and (quota is None or least <= quota)
         if will_do and deadline is not None and deadline.expired():
             break
-        order = sequential_order(problem, how, by_sample)
+        order = sequential_order(problem, how, groups)
         peak = sequential_peak(problem, order)
         if least is None or peak < least:
             best = order
@@ -96,15 +101,86 @@ def _least(
     return best
 
 
+def groups_of(problem: WorkDirectoryProblem) -> list[list[int]]:
+    """Return ways to part the tasks into groups that can run one after the other: for
+    each way, the number of its group for each task.
+
+    A group is what stays connected once the last levels of tasks are left out, such as
+    a report on several runs; in a second way also the first levels, such as an index
+    that several runs read. Of all ways with two groups of more than one task, the one
+    that leaves out the fewest levels is taken.
+    """
+    tails = [0] * len(problem.tasks)
+    for k in reversed(problem.topological):
+        tails[k] = max((tails[j] + 1 for j in problem.successors[k]), default=0)
+    found = []
+    for heads in ((0,), range(1, 1 + MOST_HEADS)):
+        groups = (_parted(problem, tails, count) for count in heads)
+        found += [numbers for numbers in groups if numbers][:1]
+    return found
+
+
+def _parted(
+    problem: WorkDirectoryProblem, tails: Sequence[int], heads: int
+) -> list[int] | None:
+    """Return the group of each task if the first *heads* levels are left out, and as
+    few last levels as possible; None if no two groups have more than one task.
+
+    *tails* has the length of the longest chain of tasks that follows each task. A task
+    left out joins the last group before it, or else the first one after it.
+    """
+    inside = [k for k, level in enumerate(problem.levels) if level >= heads]
+    inside.sort(key=tails.__getitem__, reverse=True)
+    joined = nx.utils.UnionFind()
+    large: set[int] = set()
+    cut = None
+    for at, k in enumerate(inside):
+        parts = {joined[p] for p in problem.predecessors[k] if p in joined.parents}
+        joined.union(k, *parts)
+        if parts:
+            large -= parts
+            large.add(joined[k])
+        last_of_level = at + 1 == len(inside) or tails[inside[at + 1]] < tails[k]
+        if last_of_level and len(large) > 1:
+            cut = at + 1
+    if cut is None:
+        return None
+    return _numbered(problem, inside[:cut])
+
+
+def _numbered(problem: WorkDirectoryProblem, inside: Sequence[int]) -> list[int]:
+    """Return the group of each task if only the tasks *inside* join what they read and
+    what reads them.
+    """
+    joined = nx.utils.UnionFind(inside)
+    for k in inside:
+        joined.union(k, *(p for p in problem.predecessors[k] if p in joined.parents))
+    first = {min(part): part for part in joined.to_sets()}
+    number = [-1] * len(problem.tasks)
+    for at, k in enumerate(sorted(first)):
+        for j in first[k]:
+            number[j] = at
+    for k in problem.topological:  # what follows the groups
+        if number[k] < 0:
+            before = (number[p] for p in problem.predecessors[k])
+            number[k] = max(before, default=-1)
+    for k in reversed(problem.topological):  # what stands before them
+        if number[k] < 0:
+            after = (number[j] for j in problem.successors[k])
+            number[k] = min(after, default=0)
+    return number
+
+
 def sequential_order(
-    problem: WorkDirectoryProblem, how: str, by_sample: bool = False
+    problem: WorkDirectoryProblem, how: str, groups: Sequence[int] | None = None
 ) -> list[int]:
     """Return an order of the tasks: among the tasks that are ready, it always takes the
     one that *how* prefers (rule B6).
 
     *how* is ``file`` (the first task in the file), ``depth-first`` (the task with the
     greatest level) or ``freeing`` (the task after which the fewest bytes are inside).
-    With *by_sample*, tasks of the first sample that has a ready task come first.
+    With *groups*, the number of its group for each task, tasks of the first group that
+    has a ready task come first.
     """
     inside = Directory(problem)
     stays = [
@@ -124,12 +200,12 @@ def sequential_order(
         return grows
 
     def key(k: int) -> tuple[int, int, int]:
-        sample = problem.samples[k] if by_sample else 0
+        group = groups[k] if groups else 0
         if how == "freeing":
-            return sample, growth(k), k
+            return group, growth(k), k
         if how == "depth-first":
-            return sample, -problem.levels[k], k
-        return sample, 0, k
+            return group, -problem.levels[k], k
+        return group, 0, k
 
     ready = [key(k) for k, count in enumerate(waits) if not count]
     heapq.heapify(ready)

@@ -11,17 +11,19 @@ and Snakemake uses its greedy scheduler. With the options of the data order, suc
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 from snakemake_interface_common.exceptions import WorkflowError
 from snakemake_interface_scheduler_plugins.base import SchedulerBase
 from snakemake_interface_scheduler_plugins.settings import SchedulerSettingsBase
 
 from ioopt.embed.selection import ReadyJob, load_solver, select
-from ioopt.errors import IooptError
+from ioopt.errors import IooptError, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.base import collector_paused
-from snakemake_scheduler_plugin_ioopt.data import DataOrder
+from ioopt.sim.work_directory.dispatch import Policy
+from ioopt.units import parse_bytes
+from snakemake_scheduler_plugin_ioopt.data import DataOrder, DiskTooSmall
 from snakemake_scheduler_plugin_ioopt.plan import PlanOrder
 
 ENDLESS = 1 << 40
@@ -34,6 +36,38 @@ def _setting(kind: type, help: str, default: object = None) -> Any:
     text of its option on the command line.
     """
     return field(default=default, metadata={"help": help, "type": kind})
+
+
+def _disk_bytes(limit: str | int | None) -> int | None:
+    """Return *limit* in bytes: megabytes, or a size with its unit, such as 4GB.
+
+    Raises UsageError for any other text.
+    """
+    if limit is None:
+        return None
+    try:
+        return int(limit) * 10**6
+    except ValueError:
+        pass
+    try:
+        return parse_bytes(limit)
+    except UsageError as error:
+        raise UsageError(f"disk-mb: {error}") from None
+
+
+def _known_policy(policy: str | None) -> str:
+    """Return *policy*, or the default for None; raise UsageError for an unknown one."""
+    known = get_args(Policy)
+    if policy is not None and policy not in known:
+        raise UsageError(f"policy: there is no {policy!r}; take {', '.join(known)}")
+    return policy or "depth-first"
+
+
+def _some(in_flight: int | None) -> int | None:
+    """Return *in_flight*; raise UsageError if it is below 1."""
+    if in_flight is not None and in_flight < 1:
+        raise UsageError(f"in-flight: wanted 1 sample or more, not {in_flight}")
+    return in_flight
 
 
 @dataclass
@@ -52,22 +86,25 @@ class SchedulerSettings(SchedulerSettingsBase):
             "temporary files, even if some cores stay idle."
         },
     )
-    disk_mb: int | None = _setting(
-        int,
+    disk_mb: str | None = _setting(
+        str,
         "Largest number of megabytes (10^6 bytes) that the files of this run may have "
-        "on the disk at once. The sizes of files that are not written yet are "
-        "estimates.",
+        "on the disk at once, or a size with its unit, such as 4GB. The sizes of files "
+        "that are not written yet are estimates, from 'disk_mb' of their rules or else "
+        "from the inputs of their jobs.",
     )
     policy: str | None = _setting(
         str,
         "With a disk limit, the job to start first: 'depth-first', the job whose "
-        "sample is closest to its end, or 'submission', the job that has been ready "
-        "longest. Default: depth-first.",
+        "sample is closest to its end, 'submission', the job that has been ready "
+        "longest, or 'newest-first', the job that became ready last. Default: "
+        "depth-first.",
     )
     in_flight: int | None = _setting(
         int,
         "Largest number of samples that are begun and not ended at once. A sample is "
-        "a value of the wildcard 'sample'.",
+        "a value of the wildcard 'sample', or without one in any rule a group of jobs "
+        "that only the last jobs join.",
     )
     plan: str | None = _setting(
         str,
@@ -97,19 +134,16 @@ class Scheduler(SchedulerBase):
         if not stated and not getattr(self.settings, "data", False):
             load_solver()  # now, and not within the first selection's deadline
             return
-        quota = None
-        if disk is not None:
-            quota = disk * 10**6
         try:
             self._data = DataOrder(
                 self.dag,
                 self._temp,
-                quota,
-                policy=policy or "depth-first",
-                in_flight=in_flight,
+                _disk_bytes(disk),
+                policy=_known_policy(policy),
+                in_flight=_some(in_flight),
             )
         except IooptError as error:
-            raise WorkflowError(f"--scheduler-ioopt: {error}") from None
+            raise WorkflowError(f"--scheduler-ioopt-{error}") from None
 
     def _plan_order(self, by_data: bool) -> PlanOrder | None:
         """Return the order of the plan in the settings; None if there is none.
@@ -144,6 +178,9 @@ class Scheduler(SchedulerBase):
     ) -> Sequence[Job] | None:
         """Return the selected jobs, or None to let Snakemake's greedy scheduler select
         jobs.
+
+        Raises WorkflowError, which stops the run, if no job runs and none fits the
+        disk.
         """
         until = Deadline(getattr(self.settings, "time_limit", None) or 2.0)
         try:
@@ -155,6 +192,12 @@ class Scheduler(SchedulerBase):
                     selectable_jobs, left, available_resources, input_sizes, self._temp
                 )
                 return self._select(asked, left, until)
+        except DiskTooSmall as error:
+            raise WorkflowError(
+                f"--scheduler-ioopt-disk-mb: {error}. Give a larger limit, or state "
+                "disk_mb in the rule if the estimate is too large, and run again: what "
+                "is done stays."
+            ) from None
         except Exception as error:
             self.logger.warning(
                 f"ioopt could not select jobs ({error}); using the greedy scheduler"
@@ -170,12 +213,13 @@ class Scheduler(SchedulerBase):
                 self.logger.warning(f"ioopt: {text}")
             return chosen
         if self._data is not None:
-            chosen = self._data.choose(asked, left, until)
-            if self._data.estimates:
-                self.logger.info(f"ioopt: {self._data.estimates}")
-            for text in self._data.notes:
-                self.logger.warning(f"ioopt: {text}")
-            return chosen
+            try:
+                return self._data.choose(asked, left, until)
+            finally:
+                if self._data.estimates:
+                    self.logger.info(f"ioopt: {self._data.estimates}")
+                for text in self._data.notes:
+                    self.logger.warning(f"ioopt: {text}")
         selection = select(
             asked.ready,
             asked.capacities,

@@ -2,10 +2,11 @@
 
 :class:`ioopt.embed.WorkDirectory` decides. The jobs are its tasks, and the files that
 they write are its products. Temporary files are removed after their last reader has
-ended; other files stay. The expected size of a file is the mean size that the same
-output of its rule has had so far. If there is none, it is computed from the rule's
-``disk_mb`` or else from the bytes that the job reads. Once the job has ended, the size
-on the disk is used. Run times are neither known nor estimated.
+ended; other files stay. The expected size of a file is computed from the ``disk_mb`` of
+its job, and the largest share of it that the same output of the rule has used so far.
+Without ``disk_mb``, it is the mean size that this output has had, or at first the bytes
+that the job reads. Once the job has ended, the size on the disk is used. Run times are
+neither known nor estimated.
 """
 
 from __future__ import annotations
@@ -13,12 +14,17 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Container, Iterable
-from graphlib import TopologicalSorter
+from math import ceil
 from typing import TYPE_CHECKING, Any
+
+import networkx as nx
 
 from ioopt.embed import WorkDirectory
 from ioopt.errors import SimulationError
+from ioopt.formats.native import validate
 from ioopt.options import Deadline
+from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.sim.work_directory.order import groups_of, least_order, sequential_peak
 
 if TYPE_CHECKING:
     from snakemake_scheduler_plugin_ioopt import Job, Question, TempInputs
@@ -66,6 +72,10 @@ class Room:
         self._free = [have - need for need, have in zip(needs, self._free)]
 
 
+class DiskTooSmall(Exception):
+    """No job runs, and none fits the disk: the run has to stop."""
+
+
 class DataOrder:
     """Track one run of Snakemake: the running jobs, and the sizes of the files that
     rules have written.
@@ -92,6 +102,7 @@ class DataOrder:
         self._safe = True
         self._seen: dict[Place, tuple[int, int]] = {}
         self._told: dict[Place, int] = {}
+        self._used: dict[Place, float] = {}
         self.notes: list[str] = []
         self.estimates = ""
 
@@ -101,7 +112,8 @@ class DataOrder:
         """Return the jobs to start now; *remaining* are all jobs that have not ended.
 
         If no job runs, at least one job is returned, provided that the resources allow
-        one. At the first call, ``estimates`` says which sizes are estimated.
+        one. At the first call, ``estimates`` says which sizes are estimated. Raises
+        :class:`DiskTooSmall` if no job runs, and none fits the disk.
         """
         self.notes = []
         self._round += 1
@@ -112,23 +124,46 @@ class DataOrder:
             self._begin(left | self._running)
         self.estimates = self._estimates(left.values()) if self._round == 1 else ""
         room = Room(asked)
+        chosen = self._chosen(asked, room, until)
+        if not self._running and room.able(()):
+            if self._safe:  # Files are larger than expected: look for another order.
+                self._begin(left)
+                chosen = self._chosen(asked, room, until)
+            if not chosen:
+                raise DiskTooSmall(self._too_small(room.able(())))
+        return [self._jobs[name] for name in chosen]
+
+    def _chosen(self, asked: Question, room: Room, until: Deadline) -> list[str]:
+        """Return the names of the jobs to start now, recorded as started.
+
+        While no order of the jobs is known that fits the disk, one job runs at a time.
+        """
         chosen: list[str] = []
         for priority in sorted({row.priority for row in asked.ready}, reverse=True):
             while not (chosen and until.expired()):
+                if self._running and not self._safe:
+                    break
                 able = room.able(self._running, priority)
                 name = self._run.next(among=able)
                 if name is None:
                     break
                 self._start(name, room)
                 chosen.append(name)
-        if not self._running:  # No running job will end and free bytes of the disk.
-            for name in room.able(self._running)[:1]:
-                self.notes.append(
-                    f"job {name} starts, though its files may not fit the disk"
-                )
-                self._start(name, room)
-                chosen.append(name)
-        return [self._jobs[name] for name in chosen]
+        return chosen
+
+    def _too_small(self, names: list[str]) -> str:
+        """Return why none of the jobs *names* may start: the first of them, its
+        expected bytes, and the bytes that lie on the disk.
+        """
+        job = self._jobs[names[0]]
+        reads = sum(_size(file) or 0 for file in _inputs(job))
+        writes = sum(self._expected(job, reads))
+        there = self._run.use + self._kept
+        return (
+            f"no job is left that fits: the next, {_rule(job)} (job {names[0]}), is "
+            f"expected to write {_megabytes(writes)}, and the files of this run have "
+            f"{_megabytes(there)} of {_megabytes(self._quota or 0)}"
+        )
 
     def _start(self, name: str, room: Room) -> None:
         """Record that job *name* starts, and take its resources from *room*."""
@@ -175,29 +210,49 @@ class DataOrder:
                 continue
             if not file.is_flagged("temp"):
                 self._kept += size
-            self._learn((_rule(job), at), size)
+            self._learn(job, at, size)
 
-    def _learn(self, place: Place, size: int) -> None:
-        """Include *size* in the mean size of the output *place*; if the mean has
-        changed, expect it for all files of this output.
+    def _learn(self, job: Job, at: int, size: int) -> None:
+        """Record the *size* of output *at* of *job*; if other bytes are expected of the
+        same output of its rule now, expect them.
         """
-        count, total = self._seen.get(place, (0, 0))
-        count += 1
-        total += size
-        self._seen[place] = (count, total)
-        mean = total // count
-        if abs(mean - self._told.get(place, -1)) <= SAME * mean:
-            return
-        self._told[place] = mean
-        rule, at = place
-        files = [
-            str(job.output[at])
-            for name, job in self._jobs.items()
-            if name not in self._running and _rule(job) == rule
-        ]
-        self._run.expect(dict.fromkeys(files, mean))
+        place = (_rule(job), at)
+        share = _stated_share(job)
+        if share:
+            used = size / share
+            if used <= self._used.get(place, -1.0):
+                return
+            self._used[place] = used
+        else:
+            count, total = self._seen.get(place, (0, 0))
+            self._seen[place] = (count + 1, total + size)
+            mean = (total + size) // (count + 1)
+            if abs(mean - self._told.get(place, -1)) <= SAME * mean:
+                return
+            self._told[place] = mean
+        expected = {
+            str(other.output[at]): self._learned(other, at)
+            for name, other in self._jobs.items()
+            if name not in self._running and _rule(other) == place[0]
+        }
+        self._run.expect({f: size for f, size in expected.items() if size is not None})
         if not self._safe:  # With the new size there may be an order that fits.
             self._jobs = {}
+
+    def _learned(self, job: Job, at: int) -> int | None:
+        """Return the bytes that earlier jobs of its rule let expect of output *at* of
+        *job*; None if no job has ended that tells.
+
+        Where ``disk_mb`` is stated, this is the largest share of it that was used: the
+        limit is to hold, and a rule may state more for larger samples.
+        """
+        place = (_rule(job), at)
+        share = _stated_share(job)
+        if not share:
+            return self._told.get(place)
+        if place not in self._used:
+            return None
+        return ceil(share * self._used[place])
 
     def _begin(self, jobs: dict[str, Job]) -> None:
         """Make a new instance of *jobs*, which include the running jobs, and begin a
@@ -222,16 +277,22 @@ class DataOrder:
                 for file, size in sizes.items()
             ],
         }
+        problem = _in_samples(validate(WorkDirectoryProblem, instance, "the jobs"))
         try:
-            self._run = WorkDirectory(instance, **self._how)
+            self._run = WorkDirectory(problem, **self._how)
             self._safe = True
-        except SimulationError as error:
+        except SimulationError:
+            order = least_order(problem)
             if self._safe:
+                least = sequential_peak(problem, order) + self._kept
                 self.notes.append(
-                    f"{error}; until more sizes are known, samples run one at a time"
+                    "no order of the jobs was found that fits "
+                    f"{_megabytes(self._quota or 0)}: the best needs "
+                    f"{_megabytes(least)}; until sizes turn out smaller, jobs run one "
+                    "at a time, and the run stops before a job that does not fit"
                 )
             self._run = WorkDirectory(
-                instance, self._how["policy"], safe=False, in_flight=1
+                problem, [problem.tasks[k].id for k in order], safe=False
             )
             self._safe = False
         self._jobs = jobs
@@ -273,13 +334,12 @@ class DataOrder:
     def _expected(self, job: Job, reads: int) -> list[int]:
         """Return the expected bytes of each output of *job*, which reads *reads* bytes.
 
-        The sizes come from earlier outputs of the same rule. If there are none, the
-        rule's ``disk_mb``, or else *reads*, is divided equally among the outputs.
+        Before a job of the rule has ended, the rule's ``disk_mb``, or else *reads*, is
+        divided equally among the outputs.
         """
-        count = len(job.output)
-        total = _stated_mb(job) * 10**6 or reads
-        share = -(-total // max(1, count))
-        return [self._told.get((_rule(job), at), share) for at in range(count)]
+        share = _stated_share(job) or -(-reads // max(1, len(job.output)))
+        learned = (self._learned(job, at) for at in range(len(job.output)))
+        return [share if size is None else size for size in learned]
 
     def _estimates(self, jobs: Iterable[Job]) -> str:
         """Return a line on how the sizes of the files that *jobs* will write are
@@ -294,8 +354,26 @@ class DataOrder:
             return ""
         return (
             f"sizes of files not yet written are estimates: {', '.join(told)}; "
-            "later the mean of the rule; run times are not used"
+            "later by what jobs of the rule have written; run times are not used"
         )
+
+
+def _in_samples(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
+    """Return *problem* with groups of jobs that only last jobs join as its samples, if
+    no job has the wildcard ``sample`` and there are such groups.
+    """
+    ways = groups_of(problem)
+    if not ways or any(task.sample is not None for task in problem.tasks):
+        return problem
+    tasks = [
+        task.model_copy(update={"sample": group})
+        for task, group in zip(problem.tasks, ways[0], strict=True)
+    ]
+    return problem.model_copy(update={"tasks": tuple(tasks)})
+
+
+def _megabytes(count: int) -> str:
+    return f"{-(-count // 10**6):,} MB"
 
 
 def _stated_mb(job: Job) -> int:
@@ -304,24 +382,37 @@ def _stated_mb(job: Job) -> int:
     return stated if isinstance(stated, int) else 0
 
 
+def _stated_share(job: Job) -> int:
+    """Return the bytes of one output of *job* by its ``disk_mb``; 0 without it."""
+    return -(-_stated_mb(job) * 10**6 // max(1, len(job.output)))
+
+
 def _inputs(job: Job) -> list[str]:
     """Return the names of the files that *job* reads, without duplicates."""
     return list(dict.fromkeys(map(str, job.input)))
 
 
-def _in_order(jobs: dict[str, Job]) -> Iterable[str]:
+def _in_order(jobs: dict[str, Job]) -> list[str]:
     """Return the names of *jobs* in an order in which each job follows the jobs that
-    write its input files.
+    write its input files, as closely as possible.
+
+    For the last jobs in turn, first all that they need is listed, in the order of their
+    inputs. Ties in the order of starts are decided so: an index that is needed first
+    does not come after all jobs that need nothing.
     """
     writer: dict[str, str] = {}
     for name, job in jobs.items():
         for file in job.output:
             writer[str(file)] = name
-    before = {
-        name: [writer[file] for file in _inputs(jobs[name]) if file in writer]
-        for name in sorted(jobs)
-    }
-    return TopologicalSorter(before).static_order()
+    needs = nx.DiGraph()
+    needs.add_nodes_from(sorted(jobs, key=lambda name: (len(name), name)))
+    for name in list(needs):
+        for file in _inputs(jobs[name]):
+            if file in writer:
+                needs.add_edge(name, writer[file])
+    last = [name for name, readers in needs.in_degree() if not readers]
+    needs.add_edges_from(("", name) for name in last)  # no job is called ""
+    return list(nx.dfs_postorder_nodes(needs, ""))[:-1]
 
 
 def name_of(job: Job) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 
 import pytest
 from recorded_samples import MB, pair
@@ -60,6 +61,10 @@ def test_a_record_is_fitted_replayed_planned_and_foretold(tmp_path: Path) -> Non
         1 - found.plan.makespan_seconds / replayed.makespan_seconds
     )
     assert found.plan.certain == (found.plan.saves >= SURE_FROM)
+    off = [abs(task.off) / task.recorded_seconds for task in found.tasks]
+    assert replayed.task_error == pytest.approx(median(off))
+    assert found.storage_errors.keys() == {"nfs", "ceph"}
+    assert found.storage_errors[found.storage] == replayed.error
     assert found.node_disks is not None
     assert found.node_disks.gain > 1
     assert found.node_disks.bytes_per_node >= 25 * MB

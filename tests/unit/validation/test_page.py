@@ -92,6 +92,34 @@ def test_what_is_not_answered_is_not_on_the_page():
     assert dict(rows(bare)).keys() == {"recorded", "storage", "assumed", "replayed"}
 
 
+def test_no_kind_of_storage_is_named_that_was_only_fitted():
+    found = answer().validation
+    assert "not recorded (--storage says another)" in dict(rows(found))["storage"]
+    stated = found.model_copy(update={"storage_errors": {"nfs": 0.1}})
+    assert dict(rows(stated))["storage"].endswith("again what they wrote (NFS)")
+    for other, words in (
+        (-0.034, "NFS (1.0 % too long) and like Ceph (3.4 % too short)"),
+        (-0.2, "NFS (Ceph: 20.0 % too short)"),
+    ):
+        errors = {"nfs": 0.01, "ceph": other}
+        both = found.model_copy(update={"storage_errors": errors})
+        assert dict(rows(both))["storage"] == (
+            f"shared; fits like {words}; if you know it, give --storage nfs or ceph"
+        )
+
+
+def test_a_replay_whose_tasks_are_far_off_decides_nothing():
+    """The ends agree; half of the tasks take 60 % more or less than recorded."""
+    found = answer().validation
+    replayed = Replayed(
+        makespan_seconds=4, error=0.0, task_error=0.6, band=(4.0, 4.0, 4.0)
+    )
+    assert not replayed.sure
+    assert replayed.model_copy(update={"task_error": 0.49}).sure
+    said = dict(rows(found.model_copy(update={"replayed": replayed})))
+    assert said["plan"].endswith("50 % off or more: too far to tell which is faster")
+
+
 def test_small_differences_and_bad_replays_decide_nothing():
     found = answer().validation
     said = dict(rows(found))

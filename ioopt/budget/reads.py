@@ -1,0 +1,86 @@
+"""Replay a run of a recorded workflow as if tasks read all that was written before
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from itertools import chain
+
+from ioopt.budget.nextflow import Capped
+from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
+from ioopt.options import Deadline
+from ioopt.problems.base import Json
+from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
+from ioopt.sim.work_directory.order import least_order
+from ioopt.sim.work_directory.replay import carried_out
+from ioopt.solvers.work_directory.dispatch import Question
+
+WAYS = ("default", "nextflow", "setting")
+"""The ways to fit a quota by which an engine can run."""
+
+
+def reading_all(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
+    """Return *problem* with tasks that read all products of the tasks before them if
+    their record shows that they asked for fewer bytes.
+
+    The products then stay until these tasks have ended, which is the most that they can
+    take, whichever part of them is read.
+    """
+    names = ((problem.meta or {}).get(ASSUMED_READS) or {}).get(OWN_BYTES, ())
+    tasks = list(problem.tasks)
+    for k in _named(problem, frozenset(names)):
+        before = (problem.tasks[p].outputs for p in problem.predecessors[k])
+        inputs = dict.fromkeys((*tasks[k].inputs, *chain.from_iterable(before)))
+        tasks[k] = tasks[k].model_copy(update={"inputs": tuple(inputs)})
+    again = {key: getattr(problem, key) for key in ("name", "cores", "quota_bytes")}
+    return WorkDirectoryProblem(tasks=tuple(tasks), files=problem.files, **again)
+
+
+def _named(problem: WorkDirectoryProblem, names: Collection[str]) -> Iterator[int]:
+    """Yield the tasks that are one of *names*, or a copy of one (rule B15)."""
+    for k, task in enumerate(problem.tasks):
+        name = task.id
+        while name not in names and "#" in name:
+            name = name.rpartition("#")[0]
+        if name in names:
+            yield k
+
+
+def run_of(
+    problem: WorkDirectoryProblem, found: Json, way: str, deadline: Deadline
+) -> Json | None:
+    """Return the metrics of the run of *problem* by the *way* that is in the answers
+    *found*: one of :data:`WAYS`.
+
+    Past the *deadline*, fewer orders of the tasks are tried for a setting. Return None
+    for a setting if no order of the tasks is known that keeps the quota.
+    """
+    if way == "setting":
+        question = Question.of(problem, order=least_order(problem, deadline))
+        if question.walk is None:
+            return None
+        setting = found["setting"]
+        dispatcher = Dispatcher(
+            problem,
+            setting["policy"],
+            problem.quota_bytes,
+            safe=True,
+            in_flight=setting["in_flight"],
+            reference=question.walk,
+        )
+    else:
+        dispatcher = engine(problem, found, way)
+    plan = dispatch(problem, dispatcher)
+    return carried_out(problem, plan.model_copy(update={"ignore_quota": True})).metrics
+
+
+def engine(problem: WorkDirectoryProblem, found: Json, way: str) -> Dispatcher:
+    """Return the dispatcher of an engine that looks at no bytes: by ``default``, or
+    with the caps of ``nextflow``.
+    """
+    if way == "nextflow":
+        caps = found["nextflow"]
+        return Capped(problem, caps["tasks"], caps["forks"])
+    return Dispatcher(problem)
