@@ -135,56 +135,50 @@ def plot_timeline(
     place = Rows(row_of, shown)
     if axes is None:
         above = True
-        overlapping = max(0, place.staging_lanes - 2)
-        height = _height(len(names)) * (1 + 0.2 * overlapping)
-        axes = new_axes(WIDTH, max(_height(len(names)), min(8.0, height)))
+        axes = _axes_of(place)
     last = max((item.end for item in shown), default=0.0)
     unit = unit_for("seconds", max(last, until))
     axes.set_xlim(0, max(last, until) / unit.size * 1.01 or 1)
     axes.set_ylim(len(names) - 0.5, -0.5)
     if idle and shown:
         axes.barh(range(len(names)), last / unit.size, 0.76, color=IDLE, linewidth=0)
-    _draw_spans(axes, shown, place, unit)
-    copies = [
-        item
-        for item in shown
-        if item.kind == "copy" and item.info.get("source") in row_of
-    ]
-    if len(copies) > MOST_ARROWS:
-        copies = []
-    for item in copies:
-        _draw_arrow(axes, item, row_of[str(item.info["source"])], place, unit)
     marks: list[Interval] = []
     if len(shown) <= MOST_SPANS:
         marks = [item for item in timeline.marks if item.resource in row_of]
+    _draw_spans(axes, shown, place, unit)
+    arrows = _draw_arrows(axes, shown, place, unit)
     _draw_marks(axes, marks, row_of, unit)
-    name_rows(axes, names)
-    axes.set_ylabel(rows)
-    label_axis(axes.xaxis, "time", unit.name)
     kinds = {item.kind for item in [*shown, *marks]}
-    critical = [item for item in shown if item.info.get("critical")]
-    if critical:
-        corners = _corners(critical, place, unit)
-        rectangles(axes, corners, "none", BLACK, width=1.4)
+    if _frame_critical(axes, shown, place, unit):
         kinds.add("critical")
     if idle:
         kinds.add("idle")
+    name_rows(axes, names)
+    axes.set_ylabel(rows)
+    label_axis(axes.xaxis, "time", unit.name)
+    entries = patches(kinds)
+    if arrows:
+        entries.append(_arrow_entry())
     boxes = list(_boxes(shown, place, unit))
-    handles = patches(kinds)
-    if copies:
-        handles.append(_arrow_entry())
     if boxes:
         # Its place is kept before names are written, since it may narrow the boxes.
-        handles.append(_unnamed())
-    finish(axes, title, [] if above else handles)
+        entries.append(_unnamed())
+    finish(axes, title, [] if above else entries)
     legend: Any = axes.get_legend()
     if above:
-        legend = legend_above(axes.figure, handles)
+        legend = legend_above(axes.figure, entries)
     written = name_boxes(axes, boxes) if len(shown) <= MOST_SPANS else []
     if boxes and len(written) == len(boxes):
         legend.get_texts()[-1].set_visible(False)
         legend.get_patches()[-1].set_visible(False)
     return axes
+
+
+def _axes_of(place: Rows) -> Axes:
+    """Return the axes of a new figure, as high as the rows and lanes of *place* ask."""
+    height = _height(len(place.row_of))
+    overlapping = max(0, place.staging_lanes - 2)
+    return new_axes(WIDTH, max(height, min(8.0, height * (1 + 0.2 * overlapping))))
 
 
 def _unnamed() -> Any:
@@ -210,12 +204,29 @@ def _arrow_entry() -> Any:
     )
 
 
-def _draw_arrow(
-    axes: Axes, item: Interval, source: int, place: Rows, unit: Unit
-) -> None:
-    """Draw an arrow from the row *source* to the box of the copy *item*."""
+def _draw_arrows(
+    axes: Axes, shown: Sequence[Interval], place: Rows, unit: Unit
+) -> bool:
+    """Draw an arrow to each copy from the node that sends it, unless there are too many
+    copies; tell whether any arrow was drawn.
+    """
+    copies = [
+        item
+        for item in shown
+        if item.kind == "copy" and item.info.get("source") in place.row_of
+    ]
+    if len(copies) > MOST_ARROWS:
+        return False
+    for item in copies:
+        _draw_arrow(axes, item, place, unit)
+    return bool(copies)
+
+
+def _draw_arrow(axes: Axes, item: Interval, place: Rows, unit: Unit) -> None:
+    """Draw an arrow from the row of the sending node to the box of the copy *item*."""
     from matplotlib.patches import FancyArrowPatch
 
+    source = place.row_of[str(item.info["source"])]
     low, height = place(item)
     begin, end = source + FILLED / 2, low
     if low < source:
@@ -282,6 +293,17 @@ def _draw_spans(axes: Axes, shown: Sequence[Interval], place: Rows, unit: Unit) 
             for start, end, *_ in corners:
                 edges.append("white" if end - start > 0.008 * width else colour)
         rectangles(axes, corners, colour, edges)
+
+
+def _frame_critical(
+    axes: Axes, shown: Sequence[Interval], place: Rows, unit: Unit
+) -> bool:
+    """Frame the intervals of the critical path; tell whether there are any."""
+    critical = [item for item in shown if item.info.get("critical")]
+    if critical:
+        corners = _corners(critical, place, unit)
+        rectangles(axes, corners, "none", BLACK, width=1.4)
+    return bool(critical)
 
 
 def rectangles(

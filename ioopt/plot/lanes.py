@@ -119,7 +119,7 @@ class Rows:
         Transfers get a lane as high as the lane of a core, and those that overlap get
         lanes of their own. Saves lie below the other transfers.
         """
-        self._row_of = row_of
+        self.row_of = row_of
         self._first, self.lanes = _lanes_of_tasks(shown)
         received = [item for item in shown if item.kind in STAGING]
         sent = [item for item in received if item.kind == "save"]
@@ -139,7 +139,7 @@ class Rows:
 
     def __call__(self, item: Interval) -> tuple[float, float]:
         """Return the lower edge and the height of an interval."""
-        top = self._row_of[item.resource] - FILLED / 2
+        top = self.row_of[item.resource] - FILLED / 2
         if item.kind in STAGING:
             each = self._staging / self.staging_lanes
             return top + each * self._lane_of[id(item)], each
