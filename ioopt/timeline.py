@@ -12,6 +12,16 @@ from operator import attrgetter
 from typing import Any, Self
 
 
+def slack_of(seconds: float) -> float:
+    """Return by how many seconds a time near *seconds* may differ and still be the same
+    instant.
+
+    >>> slack_of(0.5), slack_of(4e6)
+    (1e-09, 0.004)
+    """
+    return 1e-9 * max(1.0, seconds)
+
+
 @dataclass(frozen=True, order=True)
 class Interval:
     """One use of a resource, from ``start`` to ``end`` in seconds.

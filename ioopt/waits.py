@@ -3,17 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-from ioopt.timeline import Interval
-
-
-def slack_of(seconds: float) -> float:
-    """Return by how many seconds a time near *seconds* may differ and still be the same
-    instant.
-
-    >>> slack_of(0.5), slack_of(4e6)
-    (1e-09, 0.004)
-    """
-    return 1e-9 * max(1.0, seconds)
+from ioopt.timeline import Interval, slack_of
 
 
 def waits_of(

@@ -29,8 +29,13 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import Simulation
 from ioopt.sim.replication.world import Run, World
-from ioopt.timeline import Interval, Timeline, replication_timeline, steps_of
-from ioopt.waits import slack_of
+from ioopt.timeline import (
+    Interval,
+    Timeline,
+    replication_timeline,
+    slack_of,
+    steps_of,
+)
 
 
 @dataclass(frozen=True)
