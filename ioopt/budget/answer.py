@@ -12,16 +12,23 @@ from ioopt.budget.nextflow import choose_caps
 from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs
 from ioopt.budget.reads import WAYS, engine, reading_all, run_of
 from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
+from ioopt.models.work_directory.bounds import makespan_bounds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
-from ioopt.sim.work_directory.dispatch import named
+from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch, named
 from ioopt.sim.work_directory.order import least_order
 from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question, Runs, one_by_one, quickest
-from ioopt.solvers.work_directory.frontier import SHARES, frontier, no_worse, unlimited
+from ioopt.solvers.work_directory.frontier import (
+    SHARES,
+    frontier,
+    judge,
+    no_worse,
+    unlimited,
+)
 from ioopt.solvers.work_directory.search import Settings, search
 
 Request = SolveRequest[Settings, WorkDirectoryPlan]
@@ -39,8 +46,8 @@ class TimeShares:
 
     plan: float = 0.3
     setting: float = 0.15
-    curve: float = 0.4
-    caps: float = 0.3
+    caps: float = 0.4
+    curve: float = 0.5
 
 
 TIME_SHARES = TimeShares()
@@ -68,10 +75,10 @@ def answer(
         inquiry.ask_plan()
         if inquiry.plan is not None and not inquiry.default_fits():
             inquiry.ask_setting()
-    inquiry.ask_curve()
     if caps and inquiry.plan is not None:
-        told = choose_caps(problem, inquiry.plan, inquiry.part(TIME_SHARES.caps))
+        told = choose_caps(problem, inquiry.part(TIME_SHARES.caps))
         inquiry.found["nextflow"] = told
+    inquiry.ask_curve()
     inquiry.share_what_is_known()
     inquiry.found["fits"] = inquiry.fits()
     inquiry.ask_reads()
@@ -274,8 +281,8 @@ class Inquiry:
         self.found["curve"] = frontier(self.problem, request, sorted(quotas))
 
     def share_what_is_known(self) -> None:
-        """Improve each row by all runs that are known: a faster run that keeps the
-        quota of the row replaces the run in the row.
+        """Improve each row by all runs and bounds that are known: a faster run that
+        keeps the quota of the row replaces the run in the row.
 
         If the order of the tasks or what they read is assumed, no row is called
         optimal.
@@ -286,10 +293,16 @@ class Inquiry:
             if run and run["makespan_seconds"] is not None:
                 runs.append(run)
         runs.append(_one_by_one(self.problem, self.order))
+        runs += _few_samples(self.problem, self.deadline)
         rows = list(self.found["curve"])
         runs += [dict(row) for row in rows if row["makespan_seconds"] is not None]
         if self.found["at_quota"]:
             rows.append(self.found["at_quota"])
+        rows.sort(key=lambda row: row["quota_bytes"], reverse=True)
+        bound = makespan_bounds(self.problem, None).bound
+        for row in rows:  # A bound also holds for every smaller quota.
+            bound = row["bound"] = max(float(bound), row["bound"])
+            judge(row)
         for row in rows:
             for run in runs:
                 no_worse(row, run)
@@ -314,6 +327,24 @@ def independent(problem: WorkDirectoryProblem) -> bool:
     if recorded and len(problem.tasks) > 1 and not any(problem.predecessors):
         return True
     return any("tasks are independent" in line for line in problem.warnings)
+
+
+def _few_samples(problem: WorkDirectoryProblem, deadline: Deadline) -> list[Json]:
+    """Return the metrics of runs without a quota in which few samples are begun at
+    once: a dispatcher's plan for every quota that is as large as the peak of the run.
+
+    The number of samples rises by half from run to run. Past the *deadline* no run
+    begins.
+    """
+    free = problem.model_copy(update={"quota_bytes": None})
+    runs: list[Json] = []
+    samples = max(problem.samples, default=0) + 1
+    in_flight = 1
+    while in_flight <= samples and not deadline.expired():
+        plan = dispatch(free, Dispatcher(free, "depth-first", in_flight=in_flight))
+        runs.append(carried_out(free, plan).metrics)
+        in_flight += max(1, in_flight // 2)
+    return runs
 
 
 def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:
