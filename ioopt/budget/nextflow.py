@@ -16,7 +16,7 @@ from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.replay import carried_out
-from ioopt.units import counted
+from ioopt.units import counted, quantity
 
 MOST_RUNS = 120
 """The largest number of runs to simulate in the search for caps."""
@@ -202,30 +202,52 @@ def _loosen(search: Search, forks: Mapping[str, int], written: Sequence[str]) ->
 
 
 def nextflow_config(found: Json) -> str:
-    """Return the text of a nextflow.config with the caps in the answer *found*."""
+    """Return the text of a nextflow.config with the caps in the answer *found*, and
+    with what else the run needs.
+    """
     caps = found["nextflow"]
     name = " ".join(found["instance"].split())
-    rows = [
-        f"    withName: '{process}' {{ maxForks = {cap} }}\n"
-        for process, cap in sorted(caps["forks"].items())
-    ]
     assumed = ""
     if found["independent"]:
         assumed = ", if tasks were independent"
     elif not found["fits"]["whatever_is_read"]:
         assumed = ", if tasks read what ioopt budget says it assumes"
+    cores = found["cores"]
     peak = caps["peak_bytes"]
-    boost = "\n".join(NF_BOOST)
-    return f"""\
-// {name}: simulated, {caps["makespan_seconds"]:.6g} s with at
-// most {peak} bytes in work/{assumed}. Files leave once no task needs them: nf-boost.
-// Simulated with {counted(found["cores"], "core")}. The executor local takes them from
-// here; on a cluster give it no more, or more tasks may run at once than simulated.
-{boost}
-executor {{
-    queueSize = {caps["tasks"]}
-    $local {{ cpus = {found["cores"]} }}
-}}
-process {{
-{"".join(rows)}}}
-"""
+    boost = ["// Files leave once no task needs them: nf-boost.", *NF_BOOST]
+    if all_fit(found):
+        peak = found["undeleted_bytes"]
+        boost = [
+            "// Nothing to set: all files of the run fit, even if none is deleted."
+        ]
+    most = f"{quantity('seconds', caps['makespan_seconds'])}, at most "
+    most += f"{quantity('bytes', peak)} in work/"
+    limits = [f"    $local {{ cpus = {cores} }}"]
+    if caps["tasks"] < cores:
+        limits.insert(0, f"    queueSize = {caps['tasks']}")
+    forks = [
+        f"    withName: '{process}' {{ maxForks = {cap} }}"
+        for process, cap in sorted(caps["forks"].items())
+    ]
+    if forks:
+        forks = ["process {", *forks, "}"]
+    lines = [
+        f"// {name}, simulated with {counted(cores, 'core')}:",
+        f"// {most}{assumed}.",
+        "// The executor local takes its cores from here; on a cluster give it no",
+        "// more, or more tasks may run at once than simulated.",
+        *boost,
+        "executor {",
+        *limits,
+        "}",
+        *forks,
+    ]
+    return "\n".join((*lines, ""))
+
+
+def all_fit(found: Json) -> bool:
+    """Return whether all files of the run fit the quota together, by the answer
+    *found*.
+    """
+    quota = found["quota_bytes"]
+    return quota is not None and found["undeleted_bytes"] <= quota
