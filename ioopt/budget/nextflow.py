@@ -213,14 +213,14 @@ def nextflow_config(found: Json) -> str:
     elif not found["fits"]["whatever_is_read"]:
         assumed = ", if tasks read what ioopt budget says it assumes"
     cores = found["cores"]
-    peak = caps["peak_bytes"]
+    peak = found["fits"]["needs_bytes"]
     boost = ["// Files leave once no task needs them: nf-boost.", *NF_BOOST]
     if all_fit(found):
         peak = found["undeleted_bytes"]
         boost = [
             "// Nothing to set: all files of the run fit, even if none is deleted."
         ]
-    most = f"{quantity('seconds', caps['makespan_seconds'])}, at most "
+    most = f"{quantity('seconds', found['fits']['takes_seconds'])}, at most "
     most += f"{quantity('bytes', peak)} in work/"
     limits = [f"    $local {{ cpus = {cores} }}"]
     if caps["tasks"] < cores:

@@ -479,7 +479,8 @@ def _plan_cell(found: Json) -> str:
     why = f"lower bound {_time(best['bound'])}"
     if found["independent"]:
         why = ASSUMED
-    return f"{_run(best)}, {ratio:.2f} x the time by default; {why}"
+    times = f"{ratio:.2f} x the time by default"
+    return f"{_run(best)}, {times}, as a list of starts; {why}"
 
 
 def _nextflow_cell(found: Json) -> str:
@@ -490,10 +491,12 @@ def _nextflow_cell(found: Json) -> str:
     if caps["peak_bytes"] > found["quota_bytes"]:
         least = _size(caps["peak_bytes"])
         return f"none of the caps tried keeps the quota (least peak {least})"
-    if not caps["forks"] and caps["tasks"] == found["cores"]:
-        return f"{_run(caps)}, without caps"
-    forks = counted(len(caps["forks"]), "maxForks cap")
-    return f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
+    settings = []
+    if caps["tasks"] < found["cores"]:
+        settings.append(f"queueSize {caps['tasks']}")
+    if caps["forks"]:
+        settings.append(counted(len(caps["forks"]), "maxForks cap"))
+    return f"{_run(caps)}, with {' and '.join(settings) or 'no caps'}"
 
 
 def _noise_cell(found: Json) -> str:

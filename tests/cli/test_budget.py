@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from ioopt.budget import TRACE, nextflow
+from ioopt.budget import TRACE, answer, nextflow
 from ioopt.budget.nextflow import choose_caps
 from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
@@ -451,6 +451,29 @@ def test_nothing_is_slower_than_a_run_that_is_known(run, limit):
         assert (seconds < math.inf) is (
             row["quota_bytes"] >= found["least"]["found_bytes"]
         )
+
+
+def test_rows_take_runs_of_the_dispatcher_and_bounds_of_larger_quotas(monkeypatch):
+    """A search without time leaves one task after the other, 600 s, and bounds of 0,
+    but one of 32 s. All at once takes 30 s.
+    """
+
+    def no_time(problem, request, quotas):
+        rows = []
+        for quota in quotas:
+            row = {"quota_bytes": quota, "makespan_seconds": 600.0, "peak_bytes": 101}
+            rows.append({**row, "bound": 0.0, "status": "feasible"})
+        rows[-2]["bound"] = 32.0
+        return rows
+
+    monkeypatch.setattr(answer, "frontier", no_time)
+    curve = answer.answer(many_samples(None), Deadline(60))["curve"]
+    least, *others = curve
+    assert least["quota_bytes"] == 101
+    assert all(row["makespan_seconds"] <= 250 for row in others)
+    assert curve[-1]["makespan_seconds"] == curve[-1]["bound"] == 30
+    assert curve[-1]["status"] == "optimal"
+    assert all(row["bound"] == 32 for row in curve[:-1])
 
 
 def test_copies_are_what_the_options_count_as_samples(run, trace, tmp_path):
