@@ -4,24 +4,31 @@ without its tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from ioopt.budget.nextflow import choose_caps
+from ioopt.budget.nextflow import all_fit, choose_caps
 from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs
 from ioopt.budget.reads import WAYS, engine, reading_all, run_of
 from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
+from ioopt.models.work_directory.bounds import makespan_bounds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import Status
-from ioopt.sim.work_directory.dispatch import named
-from ioopt.sim.work_directory.order import least_order
+from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch, named
+from ioopt.sim.work_directory.order import Walk, least_order, sequential_peak
 from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question, Runs, one_by_one, quickest
-from ioopt.solvers.work_directory.frontier import SHARES, frontier, no_worse, unlimited
+from ioopt.solvers.work_directory.frontier import (
+    SHARES,
+    frontier,
+    judge,
+    no_worse,
+    unlimited,
+)
 from ioopt.solvers.work_directory.search import Settings, search
 
 Request = SolveRequest[Settings, WorkDirectoryPlan]
@@ -39,8 +46,8 @@ class TimeShares:
 
     plan: float = 0.3
     setting: float = 0.15
-    curve: float = 0.4
-    caps: float = 0.3
+    caps: float = 0.4
+    curve: float = 0.5
 
 
 TIME_SHARES = TimeShares()
@@ -68,10 +75,10 @@ def answer(
         inquiry.ask_plan()
         if inquiry.plan is not None and not inquiry.default_fits():
             inquiry.ask_setting()
-    inquiry.ask_curve()
     if caps and inquiry.plan is not None:
-        told = choose_caps(problem, inquiry.plan, inquiry.part(TIME_SHARES.caps))
+        told = choose_caps(problem, inquiry.part(TIME_SHARES.caps))
         inquiry.found["nextflow"] = told
+    inquiry.ask_curve()
     inquiry.share_what_is_known()
     inquiry.found["fits"] = inquiry.fits()
     inquiry.ask_reads()
@@ -108,7 +115,7 @@ class Inquiry:
             "tags": meta.get("tags", 0),
             "copies": meta.get("copies", 0),
             "independent": independent(problem),
-            "assumed_reads": meta.get(ASSUMED_READS) or {},
+            "assumed_reads": _heaviest_first(problem, meta.get(ASSUMED_READS) or {}),
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
@@ -232,8 +239,14 @@ class Inquiry:
         fits["whatever_is_read"] = not assumed.get(OWN_BYTES)
         if fits["whatever_is_read"] or fits["way"] not in WAYS:
             return
-        run = run_of(reading_all(self.problem), self.found, fits["way"], self.deadline)
-        if run is None or run["peak_bytes"] > self.found["quota_bytes"]:
+        worst = reading_all(self.problem)
+        run = run_of(worst, self.found, fits["way"], self.deadline)
+        if run is None:
+            least = sequential_peak(worst, least_order(worst, self.deadline))
+            fits["needs_if_all_is_read"] = least
+            return
+        if run["peak_bytes"] > self.found["quota_bytes"]:
+            fits["needs_if_all_is_read"] = run["peak_bytes"]
             return
         fits["whatever_is_read"] = True
         fits["needs_bytes"] = max(fits["needs_bytes"], run["peak_bytes"])
@@ -252,8 +265,7 @@ class Inquiry:
             self.found["noise"] = told
         if way not in ("default", "nextflow"):
             return
-        all_fits = self.found["undeleted_bytes"] <= self.found["quota_bytes"]
-        if noise is not None or not all_fits:
+        if noise is not None or not all_fit(self.found):
             self.found["noise"] = blind_runs(
                 self.problem,
                 lambda problem: engine(problem, self.found, way),
@@ -274,8 +286,8 @@ class Inquiry:
         self.found["curve"] = frontier(self.problem, request, sorted(quotas))
 
     def share_what_is_known(self) -> None:
-        """Improve each row by all runs that are known: a faster run that keeps the
-        quota of the row replaces the run in the row.
+        """Improve each row by all runs and bounds that are known: a faster run that
+        keeps the quota of the row replaces the run in the row.
 
         If the order of the tasks or what they read is assumed, no row is called
         optimal.
@@ -287,15 +299,38 @@ class Inquiry:
                 runs.append(run)
         runs.append(_one_by_one(self.problem, self.order))
         rows = list(self.found["curve"])
+        for row in rows:
+            if row["quota_bytes"] >= self.question.found:
+                runs += self._dispatched(row["quota_bytes"])
         runs += [dict(row) for row in rows if row["makespan_seconds"] is not None]
         if self.found["at_quota"]:
             rows.append(self.found["at_quota"])
+        rows.sort(key=lambda row: row["quota_bytes"], reverse=True)
+        bound = makespan_bounds(self.problem, None).bound
+        for row in rows:  # A bound also holds for every smaller quota.
+            bound = row["bound"] = max(float(bound), row["bound"])
+            judge(row)
         for row in rows:
             for run in runs:
                 no_worse(row, run)
             assumed = self.found["independent"] or self.found["assumed_reads"]
             if assumed and row["status"] == Status.OPTIMAL:
                 row["status"] = str(Status.FEASIBLE)
+
+    def _dispatched(self, quota: int) -> Iterator[Json]:
+        """Yield the metrics of safe runs of the dispatcher under *quota*, depth-first.
+
+        The number of samples in flight rises by half from run to run. Past the deadline
+        no run begins.
+        """
+        free = self.problem.model_copy(update={"quota_bytes": None})
+        walk = Walk(free, self.order, quota)
+        samples = max(free.samples, default=0) + 1
+        in_flight = 1
+        while in_flight <= samples and not self.deadline.expired():
+            engine = Dispatcher(free, "depth-first", quota, True, in_flight, walk)
+            yield carried_out(free, dispatch(free, engine)).metrics
+            in_flight += max(1, in_flight // 2)
 
 
 def undeleted_bytes(problem: WorkDirectoryProblem) -> int:
@@ -314,6 +349,24 @@ def independent(problem: WorkDirectoryProblem) -> bool:
     if recorded and len(problem.tasks) > 1 and not any(problem.predecessors):
         return True
     return any("tasks are independent" in line for line in problem.warnings)
+
+
+def _heaviest_first(
+    problem: WorkDirectoryProblem, assumed: Json
+) -> dict[str, list[str]]:
+    """Return *assumed*, the tasks whose reads are assumed in each way, in falling order
+    of the bytes that the tasks before them wrote.
+    """
+    index = problem.task_index
+
+    def before(name: str) -> int:
+        if name not in index:
+            return 0
+        return sum(problem.own_bytes[p] for p in problem.predecessors[index[name]])
+
+    return {
+        how: sorted(tasks, key=before, reverse=True) for how, tasks in assumed.items()
+    }
 
 
 def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:

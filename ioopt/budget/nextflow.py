@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
-from math import ceil
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from ioopt.budget import NF_BOOST, TRACE
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
-from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.replay import carried_out
-from ioopt.units import counted
+from ioopt.units import counted, quantity
 
-SHARES_OF_PLAN = (0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1)
-"""The caps to try in this order, as shares of the number of tasks that a plan runs at
-once. The search ends at the first cap that breaks the quota.
-"""
+MOST_RUNS = 120
+"""The largest number of runs to simulate in the search for caps."""
 
 
 def processes(problem: WorkDirectoryProblem) -> list[str]:
@@ -75,118 +72,182 @@ class Capped(Dispatcher):
         return super().ended(k)
 
 
-def choose_caps(
-    problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, deadline: Deadline
-) -> Json:
+Keeps = Callable[[int], bool]
+"""Function: a cap -> whether the run with it keeps the quota."""
+
+
+class Search:
+    """Simulate runs with caps, each pair of caps once, and keep their metrics.
+
+    ``over`` is true once :data:`MOST_RUNS` runs were simulated, or the deadline passed.
+    """
+
+    def __init__(self, problem: WorkDirectoryProblem, deadline: Deadline) -> None:
+        self.problem = problem
+        self.deadline = deadline
+        self.rows: dict[Hashable, Json] = {}
+
+    @property
+    def over(self) -> bool:
+        """Return whether no more runs may be simulated."""
+        return len(self.rows) >= MOST_RUNS or self.deadline.expired()
+
+    def run(self, tasks: int, forks: Mapping[str, int]) -> Json:
+        """Return the caps *tasks* and *forks* with the metrics of the run."""
+        key = (tasks, frozenset(forks.items()))
+        if key not in self.rows:
+            plan = dispatch(self.problem, Capped(self.problem, tasks, forks))
+            asked = plan.model_copy(update={"ignore_quota": True})
+            metrics = carried_out(self.problem, asked).metrics
+            self.rows[key] = {"tasks": tasks, "forks": dict(forks), **metrics}
+        return self.rows[key]
+
+    def keeps(self, forks: Mapping[str, int], tasks: int | None = None) -> bool:
+        """Return whether the run with these caps keeps the quota (*tasks* None: only
+        *forks* are caps).
+        """
+        row = self.run(tasks or self.problem.cores, forks)
+        return bool(row["peak_bytes"] <= (self.problem.quota_bytes or 0))
+
+    def largest(self, keeps: Keeps, most: int, known: int = 0) -> int:
+        """Return the largest cap up to *most* that *keeps* the quota, or *known*, which
+        is known to.
+
+        A cap that breaks the quota is taken to be above all that keep it.
+        """
+        good = known
+        bad = most + 1
+        while good + 1 < bad and not self.over:
+            tried = (good + bad) // 2
+            if bad > most:  # None was too large yet.
+                tried = min(max(1, 2 * good), most)
+            if keeps(tried):
+                good = tried
+            else:
+                bad = tried
+        return good
+
+
+def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
     """Return the caps with which the simulated run is quickest and keeps the quota,
-    with the metrics of the run.
+    with the metrics of the run; no caps if none are needed.
 
-    If no caps keep the quota, the caps whose run exceeds it least are returned. The
-    caps to try are shares of the number of tasks that *plan* runs at once. In turn, a
-    cap is set for all tasks together, for each process, and for each process whose
-    tasks depend on no other task.
+    If no caps keep the quota, the caps whose run exceeds it least are returned. First
+    one cap is set for all tasks together, for each process, and for each process whose
+    tasks depend on no other task, as large as the quota allows. Then caps for each
+    process are loosened (:func:`_loosen`).
     """
+    search = Search(problem, deadline)
     quota = problem.quota_bytes or 0
-    most_tasks, most_forks = _most_at_once(problem, plan)
-    first = {
-        process
-        for process, level in zip(processes(problem), problem.levels)
-        if level == 0
-    }
-    rows: list[Json] = []
-    for capped in (set[str](), set(most_forks), first):
-        for share in SHARES_OF_PLAN:
-            tasks = problem.cores
-            if not capped:
-                tasks = _share(share, most_tasks)
-            forks = _forks(share, most_forks, capped)
-            row = _capped_run(problem, tasks, forks)
-            rows.append(row)
-            if row["peak_bytes"] > quota or deadline.expired():
-                break
+    if not search.keeps({}):
+        written = _written(problem)
+        widest = Counter(processes(problem))
+        most = min(problem.cores, max(widest.values()))
+        same = search.largest(lambda k: search.keeps(dict.fromkeys(written, k)), most)
+        if same:
+            _loosen(search, dict.fromkeys(written, 1), written)
+        search.largest(lambda k: search.keeps({}, k), problem.cores)
+        levels = zip(processes(problem), problem.levels, strict=True)
+        first = sorted({process for process, level in levels if level == 0})
+        search.largest(lambda k: search.keeps(dict.fromkeys(first, k)), most)
+        start = 2
+        while start <= same and not search.over:
+            _loosen(search, dict.fromkeys(written, start), written)
+            start *= 2
 
-    def over_then_slow(row: Json) -> tuple[int, float]:
-        return max(0, row["peak_bytes"] - quota), row["makespan_seconds"]
+    def over_then_slow(row: Json) -> tuple[int, float, int]:
+        over = max(0, row["peak_bytes"] - quota)
+        return over, row["makespan_seconds"], len(row["forks"])
 
-    return min(rows, key=over_then_slow)
-
-
-def _share(share: float, most: int) -> int:
-    """Return *share* of *most* as a cap, rounded up and at least 1."""
-    return max(1, ceil(share * most))
+    return min(search.rows.values(), key=over_then_slow)
 
 
-def _forks(
-    share: float, most: Mapping[str, int], capped: Collection[str]
-) -> dict[str, int]:
-    """Return a cap for each of the processes *capped*: *share* of the number in *most*
-    for this process.
+def _written(problem: WorkDirectoryProblem) -> list[str]:
+    """Return the processes in rising order of the bytes that their tasks write."""
+    sizes = Counter[str]()
+    for process, own in zip(processes(problem), problem.own_bytes, strict=True):
+        sizes[process] += own
+    return sorted(sizes, key=lambda process: (sizes[process], process))
+
+
+def _loosen(search: Search, forks: Mapping[str, int], written: Sequence[str]) -> None:
+    """Loosen the caps *forks*, which keep the quota, until the quota is used.
+
+    Of the processes, *written* in rising order of their bytes, first as many as
+    possible of those that write least lose their caps. The others then get the largest
+    caps that keep the quota, one after the other.
     """
-    return {name: _share(share, most[name]) for name in most if name in capped}
 
+    def without(count: int) -> dict[str, int]:
+        return {process: forks[process] for process in written[count:]}
 
-def _capped_run(
-    problem: WorkDirectoryProblem, tasks: int, forks: dict[str, int]
-) -> Json:
-    """Simulate a run with the caps *tasks* and *forks*; return the caps with the
-    metrics of the run.
-    """
-    plan = dispatch(problem, Capped(problem, tasks, forks))
-    replayed = carried_out(problem, plan.model_copy(update={"ignore_quota": True}))
-    return {"tasks": tasks, "forks": forks, **replayed.metrics}
+    free = search.largest(lambda count: search.keeps(without(count)), len(written) - 1)
+    caps = without(free)
+    widest = Counter(processes(search.problem))
+    for process in written[free:]:
+        if search.over:
+            return
+        rest = {other: cap for other, cap in caps.items() if other != process}
+        if search.keeps(rest):
+            caps = rest
+            continue
+        most = min(search.problem.cores, widest[process])
 
+        def keeps(
+            cap: int, process: str = process, rest: dict[str, int] = rest
+        ) -> bool:
+            return search.keeps({**rest, process: cap})
 
-def _most_at_once(
-    problem: WorkDirectoryProblem, plan: WorkDirectoryPlan
-) -> tuple[int, Counter[str]]:
-    """Return the largest number of tasks that *plan* runs at once, and the same for
-    each process.
-    """
-    process = processes(problem)
-    events: list[tuple[float, int, int]] = []
-    for k, (start, end) in carried_out(problem, plan).times.items():
-        events.append((start, 1, k))
-        events.append((end, -1, k))
-    running = 0
-    most = 0
-    running_of = Counter[str]()
-    most_of = Counter[str]()
-    for _, step, k in sorted(events):
-        name = process[k]
-        running += step
-        running_of[name] += step
-        most = max(most, running)
-        most_of[name] = max(most_of[name], running_of[name])
-    if not events:
-        most = 1
-    return most, most_of
+        caps = {**rest, process: search.largest(keeps, most, caps[process])}
 
 
 def nextflow_config(found: Json) -> str:
-    """Return the text of a nextflow.config with the caps in the answer *found*."""
+    """Return the text of a nextflow.config with the caps in the answer *found*, and
+    with what else the run needs.
+    """
     caps = found["nextflow"]
     name = " ".join(found["instance"].split())
-    rows = [
-        f"    withName: '{process}' {{ maxForks = {cap} }}\n"
-        for process, cap in sorted(caps["forks"].items())
-    ]
     assumed = ""
     if found["independent"]:
         assumed = ", if tasks were independent"
     elif not found["fits"]["whatever_is_read"]:
         assumed = ", if tasks read what ioopt budget says it assumes"
-    peak = caps["peak_bytes"]
-    boost = "\n".join(NF_BOOST)
-    return f"""\
-// {name}: simulated, {caps["makespan_seconds"]:.6g} s with at
-// most {peak} bytes in work/{assumed}. Files leave once no task needs them: nf-boost.
-// Simulated with {counted(found["cores"], "core")}. The executor local takes them from
-// here; on a cluster give it no more, or more tasks may run at once than simulated.
-{boost}
-executor {{
-    queueSize = {caps["tasks"]}
-    $local {{ cpus = {found["cores"]} }}
-}}
-process {{
-{"".join(rows)}}}
-"""
+    cores = found["cores"]
+    peak = found["fits"]["needs_bytes"]
+    boost = ["// Files leave once no task needs them: nf-boost.", *NF_BOOST]
+    if all_fit(found):
+        peak = found["undeleted_bytes"]
+        boost = [
+            "// Nothing to set: all files of the run fit, even if none is deleted."
+        ]
+    most = f"{quantity('seconds', found['fits']['takes_seconds'])}, at most "
+    most += f"{quantity('bytes', peak)} in work/"
+    limits = [f"    $local {{ cpus = {cores} }}"]
+    if caps["tasks"] < cores:
+        limits.insert(0, f"    queueSize = {caps['tasks']}")
+    forks = [
+        f"    withName: '{process}' {{ maxForks = {cap} }}"
+        for process, cap in sorted(caps["forks"].items())
+    ]
+    if forks:
+        forks = ["process {", *forks, "}"]
+    lines = [
+        f"// {name}, simulated with {counted(cores, 'core')}:",
+        f"// {most}{assumed}.",
+        "// The executor local takes its cores from here; on a cluster give it no",
+        "// more, or more tasks may run at once than simulated.",
+        *boost,
+        "executor {",
+        *limits,
+        "}",
+        *forks,
+    ]
+    return "\n".join((*lines, ""))
+
+
+def all_fit(found: Json) -> bool:
+    """Return whether all files of the run fit the quota together, by the answer
+    *found*.
+    """
+    quota = found["quota_bytes"]
+    return quota is not None and found["undeleted_bytes"] <= quota

@@ -2,8 +2,8 @@
 keep the quota.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from math import exp
 from typing import Any
 
@@ -211,6 +211,12 @@ Row = tuple[str, str]
 DEFAULT_POLICY = "depth-first"
 """The policy of the Snakemake plugin if none is given."""
 ASSUMED = "if tasks were independent"
+SLOW = 1.5
+"""The largest time with caps of Nextflow, as a multiple of the default, that needs no
+remark.
+"""
+MOST_NAMED = 3
+"""The number of processes to name in a row."""
 
 
 def _tables(found: Json, nextflow: str | None) -> str:
@@ -261,7 +267,7 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         peak = _size(found["unlimited"]["peak_bytes"])
         return f"no --quota given; {needs} at least; uses {peak} by default"
     quota = _size(found["quota_bytes"])
-    takes = f"takes {_time(fits['takes_seconds'])}"
+    takes = f"takes {_time(fits['takes_seconds'])}{_slow(found)}"
     if fits["answer"] == "no":
         reads = _if_reads(found)
         from ioopt.formats.nextflow.trace import ALL_FILES
@@ -273,15 +279,17 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         return f"no{reads}; {_least(found)}, and the quota is {quota}; {takes} then"
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most; {takes} then"
-    word = "whatever" if fits["whatever_is_read"] else "if"
+    word = "whether or not" if fits["whatever_is_read"] else "if"
     answer = f"yes{_tight(found)}{_if_reads(found, word)}"
+    if fits.get("needs_if_all_is_read"):
+        answer += f" ({_size(fits['needs_if_all_is_read'])} if they read all files)"
     if found["independent"]:
         answer = f"not known without --dag: yes, {ASSUMED}"
     caps = "write settings of Nextflow with --nextflow FILE"
     if nextflow is not None:
         caps = f"run Nextflow with: -c {nextflow}"
     does = {
-        "default": _default_does(found),
+        "default": _default_does(found, nextflow),
         "nextflow": caps,
         "plan": "only a plan was found that does (ioopt solve), no setting",
     }
@@ -324,11 +332,28 @@ def _if_reads(found: Json, word: str = "if") -> str:
     """Return the condition for the answer if what some tasks read is assumed; it begins
     with *word*.
     """
-    names = list(chain.from_iterable(found["assumed_reads"].values()))
-    if not names:
+    count = sum(map(len, found["assumed_reads"].values()))
+    if not count:
         return ""
-    how = "" if word == "whatever" else " as assumed below"
-    return f", {word} {_and_more(names)} read{how}"
+    tasks = counted(count, "task")
+    if word == "whether or not":
+        return f", {word} {tasks} read all files"
+    return f", {word} {tasks} read as assumed"
+
+
+def _slow(found: Json) -> str:
+    """Return the words that caps of Nextflow cost much time, with the time that the
+    dispatcher takes, where they do.
+    """
+    ratio = found["fits"]["takes_seconds"] / (
+        found["unlimited"]["makespan_seconds"] or 1.0
+    )
+    if found["fits"]["way"] != "nextflow" or ratio <= SLOW:
+        return ""
+    words = f" ({ratio:.2g} x the default"
+    if found["setting"]:
+        words += f"; Snakemake and ioopt: {_time(found['setting']['makespan_seconds'])}"
+    return f"{words})"
 
 
 def _tight(found: Json) -> str:
@@ -342,17 +367,29 @@ def _tight(found: Json) -> str:
     return f", but tight ({kept})"
 
 
-def _and_more(names: Sequence[str]) -> str:
-    """Return the first of *names*, and the number of the others."""
-    if len(names) == 1:
-        return names[0]
-    return f"{names[0]} and {counted(len(names) - 1, 'more task')}"
+def _processes(names: Sequence[str]) -> str:
+    """Return the processes of the tasks *names* with their numbers of tasks: the first
+    three, and the number of the others.
+    """
+    counts = Counter(
+        name.partition("#")[0].partition(" (")[0].rpartition(":")[2] for name in names
+    )
+    words = [f"{process} ({count})" for process, count in counts.items()]
+    more = len(words) - MOST_NAMED
+    if more > 0:
+        words[MOST_NAMED:] = [f"{more} more"]
+    return f"{counted(len(names), 'task')} of {', '.join(words)}"
 
 
-def _default_does(found: Json) -> str:
+def _default_does(found: Json, nextflow: str | None) -> str:
     """Return the text on a run that fits by default."""
-    if found["undeleted_bytes"] <= found["quota_bytes"]:
-        return "nothing to set, even if no file is deleted"
+    from ioopt.budget.nextflow import all_fit
+
+    run = "" if nextflow is None else f"; run Nextflow with: -c {nextflow}"
+    if all_fit(found):
+        return f"nothing to set, even if no file is deleted{run}"
+    if nextflow is not None:
+        return f"needs no caps, only that files are deleted{run}"
     boost = f"put into nextflow.config: {' and '.join(NF_BOOST)}"
     if found["source"] == TRACE:
         return f"so that each file is deleted after its last reader, {boost}"
@@ -367,7 +404,7 @@ def _lines(found: Json, nextflow: str | None) -> list[str]:
     way = found["fits"]["way"]
     if way == "setting":
         return [_snakemake_options(found)]
-    if way == "nextflow" and nextflow is not None:
+    if way in ("default", "nextflow") and nextflow is not None:
         return [f"-c {nextflow}"]
     kept = found["undeleted_bytes"] <= (found["quota_bytes"] or 0)
     if way == "default" and not kept and found["source"] == TRACE:
@@ -396,7 +433,7 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
     for how, names in found["assumed_reads"].items():
         if names:
-            yield "reads", f"assumed: {_and_more(names)}: {how}"
+            yield "reads", f"assumed: {_processes(names)}: {how}"
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:
@@ -442,7 +479,8 @@ def _plan_cell(found: Json) -> str:
     why = f"lower bound {_time(best['bound'])}"
     if found["independent"]:
         why = ASSUMED
-    return f"{_run(best)}, {ratio:.2f} x the time by default; {why}"
+    times = f"{ratio:.2f} x the time by default"
+    return f"{_run(best)}, {times}, as a list of starts; {why}"
 
 
 def _nextflow_cell(found: Json) -> str:
@@ -453,8 +491,12 @@ def _nextflow_cell(found: Json) -> str:
     if caps["peak_bytes"] > found["quota_bytes"]:
         least = _size(caps["peak_bytes"])
         return f"none of the caps tried keeps the quota (least peak {least})"
-    forks = counted(len(caps["forks"]), "maxForks cap")
-    return f"{_run(caps)}, with queueSize {caps['tasks']} and {forks}"
+    settings = []
+    if caps["tasks"] < found["cores"]:
+        settings.append(f"queueSize {caps['tasks']}")
+    if caps["forks"]:
+        settings.append(counted(len(caps["forks"]), "maxForks cap"))
+    return f"{_run(caps)}, with {' and '.join(settings) or 'no caps'}"
 
 
 def _noise_cell(found: Json) -> str:
@@ -468,6 +510,9 @@ def _noise_cell(found: Json) -> str:
     text += f", worst {_time(noise['worst_seconds'])}"
     text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
     plan = noise["plan_bytes"]
+    if plan is None and noise["kept"] < noise["runs"]:
+        room = quantity("bytes", quota**2 // noise["peak_bytes"]).replace(" ", "")
+        return f"{text}; for more room, ask with --quota {room}"
     if plan is None or (plan == quota and noise["tried"]):
         return text
     why = "not tried"

@@ -11,6 +11,9 @@ P = TypeVar("P", bound=Problem)
 Warnings = defaultdict[str, list[str]]
 """For each kind of oddity, the items of the source that show it."""
 
+LONGEST_ITEM = 160
+"""The largest number of characters of an item that is shown whole."""
+
 
 def by_kind(warnings: Warnings) -> tuple[str, ...]:
     """Return one line for each kind of oddity that has items.
@@ -21,7 +24,10 @@ def by_kind(warnings: Warnings) -> tuple[str, ...]:
     for what, items in warnings.items():
         if not items:
             continue
-        line = f"{what}: {items[0][:80]}"
+        first = items[0]
+        if len(first) > LONGEST_ITEM:
+            first = f"{first[: LONGEST_ITEM - 3]}..."
+        line = f"{what}: {first}"
         if len(items) > 1:
             line += f" and {len(items) - 1} more"
         lines.append(line)

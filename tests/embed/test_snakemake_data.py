@@ -273,6 +273,54 @@ def test_stated_sizes_keep_their_proportions(engine):
     assert run.scheduler._data._expected(jobs[1], 0) == [15 * 10**6]
 
 
+def unstated(fetches=(10, 10, 10)):
+    """Samples that a rule without input fetches; the count, which is kept, has 1 MB.
+    No rule states disk_mb.
+    """
+    jobs = []
+    for k, size in enumerate(fetches):
+        jobs += [
+            Job(f"f{k}", (), {f"raw{k}": size}, rule="fetch", states=False),
+            Job(f"m{k}", (f"raw{k}",), {f"bam{k}": 12}, rule="map", states=False),
+            Job(f"c{k}", (f"bam{k}",), {f"kept{k}": 1}, rule="count", states=False),
+        ]
+    return jobs
+
+
+def test_the_first_job_of_unknown_size_runs_alone(engine):
+    """Fetched are 10 MB each, which nothing tells: all three would start at once, and
+    have 30 MB before any is mapped.
+    """
+    run = engine([*unstated(), Job("x", (), {"kept": 1})], 100)
+    assert run.select() == ["f0"] and run.select() == []
+    assert "6 from their jobs' inputs, 3 unknown" in run.told[0]
+    assert "no input and no disk_mb: rule fetch;" in run.told[0]
+    run.end("f0")
+    assert run.select() == ["m0", "x", "f1", "f2"]
+    run.end("f1")
+    assert run.select() == []  # no second job beside the first of its rule
+    run.end("m0")
+    assert run.select() == ["c0", "m1"]
+
+
+def test_rules_not_seen_yet_are_tried_before_the_run_stops(engine, plugin):
+    """25 MB hold a sample (10 + 12) and two counts of 1 MB. By the inputs a count has
+    10 MB, so that two of them and a sample need 40. At 20 MB there is no room for m1
+    beside raw1.
+    """
+    run = engine(unstated(), 25)
+    run.follow("f0", "m0", "c0", "f1", "m1", "c1", "f2", "m2", "c2")
+    assert len(run.said) == 1
+    assert "the best needs 40 MB by the estimates, which take" in run.said[0]
+    assert "rules not seen yet (count, map)" in run.said[0]
+    assert "and 10 MB without them;" in run.said[0]
+    run = engine(unstated(), 20)
+    run.follow("f0", "m0", "c0", "f1")
+    words = r"the next, map \(job m1\), .* 12 MB, .* 11 MB of 20 MB"
+    with pytest.raises(plugin.WorkflowError, match=words):
+        run.select()
+
+
 def test_priority_comes_before_data(engine):
     jobs = [*two_samples(), Job("urgent", (), {"u": 1}, priority=1)]
     assert engine(jobs).select(1) == ["urgent"]

@@ -103,6 +103,7 @@ class DataOrder:
         self._seen: dict[Place, tuple[int, int]] = {}
         self._told: dict[Place, int] = {}
         self._used: dict[Place, float] = {}
+        self._ends: set[str] = set()
         self.notes: list[str] = []
         self.estimates = ""
 
@@ -138,12 +139,15 @@ class DataOrder:
 
         While no order of the jobs is known that fits the disk, one job runs at a time.
         """
-        chosen: list[str] = []
+        chosen = self._alone(room)
+        if chosen is not None:
+            return chosen
+        chosen = []
         for priority in sorted({row.priority for row in asked.ready}, reverse=True):
             while not (chosen and until.expired()):
                 if self._running and not self._safe:
                     break
-                able = room.able(self._running, priority)
+                able = self._not_again(room.able(self._running, priority))
                 name = self._run.next(among=able)
                 if name is None:
                     break
@@ -151,10 +155,60 @@ class DataOrder:
                 chosen.append(name)
         return chosen
 
-    def _too_small(self, names: list[str]) -> str:
-        """Return why none of the jobs *names* may start: the first of them, its
-        expected bytes, and the bytes that lie on the disk.
+    def _alone(self, room: Room) -> list[str] | None:
+        """Return the names of the jobs to start if a job of unknown size is ready or
+        runs: it starts once no other job runs, and no job starts beside it. Return None
+        if there is none, or if it may not start yet.
         """
+        if self._quota is None:
+            return None
+        if any(self._unknown(job) for job in self._running.values()):
+            return []
+        able = [name for name in room.able(()) if self._unknown(self._jobs[name])]
+        if not able:
+            return None
+        if self._running:
+            return []
+        name = self._run.next(among=able)
+        if name is None:
+            return None
+        self._start(name, room)
+        return [name]
+
+    def _not_again(self, names: list[str]) -> list[str]:
+        """Return those of the jobs *names* that may start beside the running ones.
+
+        With a limit, the first job of a rule whose sizes are taken from its inputs runs
+        without another of its rule.
+        """
+        if self._quota is None:
+            return names
+        new = {_rule(job) for job in self._running.values() if self._unseen(job)}
+        return [name for name in names if _rule(self._jobs[name]) not in new]
+
+    def _unseen(self, job: Job) -> bool:
+        """Return whether nothing tells the sizes of the outputs of *job*: neither
+        ``disk_mb``, nor a job of its rule that has ended.
+        """
+        return bool(job.output) and not _stated_mb(job) and _rule(job) not in self._ends
+
+    def _unknown(self, job: Job) -> bool:
+        """Return whether *job* is unseen and reads no bytes that would let expect
+        any.
+        """
+        return self._unseen(job) and not any(map(_size, _inputs(job)))
+
+    def _too_small(self, names: list[str]) -> str:
+        """Return why none of the jobs *names* may start: the one of them that goes on
+        with the most temporary bytes, what it is expected to write, and the bytes that
+        lie on the disk.
+        """
+
+        def held(name: str) -> int:
+            job = self._jobs[name]
+            return sum(_size(file) or 0 for file in self._temp[job])
+
+        names.sort(key=held, reverse=True)
         job = self._jobs[names[0]]
         reads = sum(_size(file) or 0 for file in _inputs(job))
         writes = sum(self._expected(job, reads))
@@ -205,6 +259,7 @@ class DataOrder:
             },
         )
         self._jobs.pop(name, None)
+        self._ends.add(_rule(job))
         for at, (file, size) in enumerate(zip(job.output, sizes)):
             if size is None:  # The file is already removed, because no task reads it.
                 continue
@@ -218,6 +273,7 @@ class DataOrder:
         """
         place = (_rule(job), at)
         share = _stated_share(job)
+        jobs = self._jobs
         if share:
             used = size / share
             if used <= self._used.get(place, -1.0):
@@ -230,9 +286,11 @@ class DataOrder:
             if abs(mean - self._told.get(place, -1)) <= SAME * mean:
                 return
             self._told[place] = mean
+            if not count and self._quota is not None:  # Readers of it expect more, too.
+                self._jobs = {}
         expected = {
             str(other.output[at]): self._learned(other, at)
-            for name, other in self._jobs.items()
+            for name, other in jobs.items()
             if name not in self._running and _rule(other) == place[0]
         }
         self._run.expect({f: size for f, size in expected.items() if size is not None})
@@ -258,11 +316,67 @@ class DataOrder:
         """Make a new instance of *jobs*, which include the running jobs, and begin a
         new run on it.
         """
+        problem = self._problem(jobs)
+        try:
+            self._run = WorkDirectory(problem, **self._how)
+            self._safe = True
+        except SimulationError:
+            small = self._problem(jobs, unseen=False)
+            order = least_order(small)
+            if self._safe:
+                self.notes.append(self._no_order(jobs, problem, small, order))
+            self._run = WorkDirectory(
+                small, [small.tasks[k].id for k in order], safe=False
+            )
+            self._safe = False
+        self._jobs = jobs
+        for task in problem.tasks:
+            if task.id not in jobs or task.id in self._running:
+                self._run.started(task.id)
+            if task.id not in jobs:
+                self._run.ended(task.id, 0)
+
+    def _no_order(
+        self,
+        jobs: dict[str, Job],
+        problem: WorkDirectoryProblem,
+        small: WorkDirectoryProblem,
+        order: list[int],
+    ) -> str:
+        """Return the note that no order of *problem*, the instance of *jobs*, was found
+        that fits the disk.
+
+        *order* is the best of *small*, where outputs of unseen rules have no bytes.
+        """
+        most = sequential_peak(problem, least_order(problem)) + self._kept
+        least = sequential_peak(small, order) + self._kept
+        needs = f"{_megabytes(most)} by the estimates"
+        if least < most:
+            new = {_rule(job) for job in jobs.values() if self._unseen(job)}
+            needs += (
+                f", which take outputs of rules not seen yet ({', '.join(sorted(new))})"
+                f" to be as large as their jobs' inputs, and {_megabytes(least)} "
+                "without them"
+            )
+        return (
+            f"no order of the jobs was found that fits {_megabytes(self._quota or 0)}: "
+            f"the best needs {needs}; until sizes turn out smaller, jobs run one at a "
+            "time, and the run stops before a job that does not fit"
+        )
+
+    def _problem(
+        self, jobs: dict[str, Job], unseen: bool = True
+    ) -> WorkDirectoryProblem:
+        """Return the instance of *jobs* on the disk; if *unseen* is false, the outputs
+        of unseen rules have no bytes.
+        """
         tasks, sizes = self._tasks(jobs)
         kept: set[str] = set()
         for name in tasks.keys() & jobs.keys():
             output = jobs[name].output
             kept |= {str(file) for file in output if not file.is_flagged("temp")}
+            if not unseen and name not in self._running and self._unseen(jobs[name]):
+                sizes |= dict.fromkeys(map(str, output), 0)
         quota = None
         if self._quota is not None:
             quota = max(0, self._quota - self._kept)
@@ -277,30 +391,7 @@ class DataOrder:
                 for file, size in sizes.items()
             ],
         }
-        problem = _in_samples(validate(WorkDirectoryProblem, instance, "the jobs"))
-        try:
-            self._run = WorkDirectory(problem, **self._how)
-            self._safe = True
-        except SimulationError:
-            order = least_order(problem)
-            if self._safe:
-                least = sequential_peak(problem, order) + self._kept
-                self.notes.append(
-                    "no order of the jobs was found that fits "
-                    f"{_megabytes(self._quota or 0)}: the best needs "
-                    f"{_megabytes(least)}; until sizes turn out smaller, jobs run one "
-                    "at a time, and the run stops before a job that does not fit"
-                )
-            self._run = WorkDirectory(
-                problem, [problem.tasks[k].id for k in order], safe=False
-            )
-            self._safe = False
-        self._jobs = jobs
-        for name in tasks:
-            if name not in jobs or name in self._running:
-                self._run.started(name)
-            if name not in jobs:
-                self._run.ended(name, 0)
+        return _in_samples(validate(WorkDirectoryProblem, instance, "the jobs"))
 
     def _tasks(
         self, jobs: dict[str, Job]
@@ -346,14 +437,25 @@ class DataOrder:
         estimated; empty if they write none.
         """
         counts: Counter[str] = Counter()
+        unknown: set[str] = set()
         for job in jobs:
-            way = "disk_mb of their rules" if _stated_mb(job) else "their jobs' inputs"
+            way = "from disk_mb of their rules"
+            if not _stated_mb(job):
+                way = "from their jobs' inputs" if job.input else "unknown"
+            if way == "unknown" and job.output:
+                unknown.add(_rule(job))
             counts[way] += len(job.output)
-        told = [f"{count} from {way}" for way, count in sorted(counts.items()) if count]
+        told = [f"{count} {way}" for way, count in sorted(counts.items()) if count]
         if not told:
             return ""
+        alone = ""
+        if unknown:
+            alone = (
+                f" (no input and no disk_mb: rule {', '.join(sorted(unknown))}; with a "
+                "limit, the first job of each runs alone)"
+            )
         return (
-            f"sizes of files not yet written are estimates: {', '.join(told)}; "
+            f"sizes of files not yet written are estimates: {', '.join(told)}{alone}; "
             "later by what jobs of the rule have written; run times are not used"
         )
 
