@@ -28,7 +28,7 @@ from ioopt.embed.bound import Act, PlanRun
 from ioopt.embed.guard import DEADLINE_SHARE, Decision, Guard, restoring
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import validate
-from ioopt.options import AtMost, Deadline
+from ioopt.options import AtMost, Deadline, limit_before
 from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.replication import (
     CopyEntry,
@@ -155,12 +155,12 @@ class ReplicationPlanner:
         files: Iterable[FileLike] = (),
         deadline: float | None = 10.0,
     ) -> Decision[int]:
-        """Add *tasks*, and *files* that are new to the planner; then make a new plan
-        for all tasks that have not started.
+        """Add *tasks* and make a new plan for all tasks that have not started.
 
-        Returns the number of tasks that wait, with the objective, the bound and the gap
-        of the plan. *deadline*, in seconds, includes the time for building the model.
-        Invalid input raises an ioopt error and changes nothing.
+        *files* are those that the tasks read or write and the planner does not know
+        yet. Returns the number of tasks that wait, with the objective, the bound and
+        the gap of the plan. *deadline*, in seconds, includes the time for building the
+        model. Invalid input raises an ioopt error and changes nothing.
         """
         until = Deadline(arguments.deadline(deadline))
         before = dict(self._files), self._tasks
@@ -207,6 +207,7 @@ class ReplicationPlanner:
         """
         self._plans += 1
         self._run = None
+        self.notes = ()
         if not problem.tasks or not self._nodes:
             self._queues = {name: [] for name in self._nodes}
             return Decision(len(self._tasks))
@@ -214,7 +215,7 @@ class ReplicationPlanner:
         limit = None
         if until.limit_seconds is not None:
             deadline = until.remaining()
-            limit = AtMost(deadline * DEADLINE_SHARE)
+            limit = AtMost(limit_before(deadline, DEADLINE_SHARE))
         how: Json = {
             "settings": self._settings,
             "seed": self._seed,
@@ -247,6 +248,7 @@ class ReplicationPlanner:
             self._run = None
             acts = counted(len(self._under_way), "act")
             notes = (*notes, f"{acts} under way; call plan() once they have ended")
+        self.notes = notes
         count = len(self._tasks)
         if notes or not found:
             return Decision(count, notes=notes)
@@ -282,8 +284,8 @@ class ReplicationPlanner:
         return tuple(self._under_way.values())
 
     def started(self, act: ActLike) -> None:
-        """Record that *act*, one of :meth:`acts`, has started. Raises UsageError for one that must wait, and
-        for one of an earlier plan.
+        """Record that *act*, one of :meth:`acts`, has started. Raises UsageError for
+        one that must wait, and for one of an earlier plan.
         """
         act = _act(act)
         if self._run is None or act.plan != self._plans:
@@ -435,8 +437,10 @@ class ReplicationPlanner:
 
         Acts under way on the node have ended with it. A transfer from it to another
         node is still under way: report it by :meth:`failed`, or by :meth:`ended` if the
-        file is complete. *deadline* (seconds) and the value returned are as in :meth:`plan`. A note
-        names a task that fits none of the other nodes.
+        file is complete.
+
+        *deadline* (seconds) and the value returned are as in :meth:`plan`. A note names
+        a task that fits none of the other nodes.
         """
         until = Deadline(arguments.deadline(deadline))
         if arguments.name(node, "node") not in self._nodes:
@@ -467,11 +471,9 @@ class ReplicationPlanner:
             decision = self._planned(self._problem(fitting), until)
             text = f"task {left[0]!r} fits no node, and waits for one that it fits"
             notes = (*decision.notes, text)
-            decision = replace(decision, value=len(self._tasks), notes=notes)
-        else:
-            decision = self._planned(problem, until)
-        self.notes = decision.notes
-        return decision
+            self.notes = (*self.notes, text)
+            return replace(decision, value=len(self._tasks), notes=notes)
+        return self._planned(problem, until)
 
     def _holder(self, file: str) -> str | None:
         return next((name for name, held in self._holds.items() if file in held), None)

@@ -34,6 +34,7 @@ from ioopt.embed.messages import (
     versions,
 )
 from ioopt.errors import IooptError
+from ioopt.options import limit_before
 from ioopt.problems.base import Json
 
 MAX_LINE_BYTES = 8 << 20
@@ -103,7 +104,7 @@ class Service:
         def wanted() -> Any:
             limit = None
             if deadline is not None:
-                limit = deadline * DEADLINE_SHARE
+                limit = limit_before(deadline, DEADLINE_SHARE)
             try:
                 return solve(
                     message.instance,

@@ -91,7 +91,8 @@ class WorkflowDispatcher(LiveView):
     node whose disk takes the files of this task; the engine makes room for them beside
     the other files, and a note says when those of a node exceed its disk. The object
     reads no clock and no file, and is not thread-safe. Times are in seconds. Memory use
-    grows with the number of tasks of the run. Invalid input raises InstanceError or UsageError and changes nothing.
+    grows with the number of tasks of the run. Invalid input raises InstanceError or
+    UsageError and changes nothing.
     """
 
     def __init__(
@@ -152,10 +153,10 @@ class WorkflowDispatcher(LiveView):
         tasks: Iterable[Mapping[str, object] | Task],
         files: Iterable[FileLike] = (),
     ) -> int:
-        """Add *tasks* and new *files*; return the number of tasks that have not been
-        placed.
+        """Add *tasks*; return the number of tasks that have not been placed.
 
-        A task is ready once all submitted tasks that write its inputs have ended; those
+        *files* are those that the tasks read or write and the run does not know yet. A
+        task is ready once all submitted tasks that write its inputs have ended; those
         whose files were lost run again. Raises InstanceError for contradictory tasks or
         files, and UsageError for a task that fits no node.
         """

@@ -527,6 +527,10 @@ def test_a_saved_circle_of_copies_is_broken():
             WorkflowDispatcher.restore(state | {"arriving": [wrong, {}, {}]})
 
 
+EVENTS = ["next", "next", "ends", "ends", "arrives", "fails"]
+EVENTS += ["lost", "back", "evicted", "saved"]
+
+
 class Engine:
     """An engine that does at random what may happen to it, and copies files as it is
     told. It knows which node has which file.
@@ -541,10 +545,7 @@ class Engine:
 
     def act(self):
         self.now += 1.0
-        choice = self.random.choice(
-            "next next ends ends arrives fails lost back evicted saved".split()
-        )
-        getattr(self, f"do_{choice}")()
+        getattr(self, f"do_{self.random.choice(EVENTS)}")()
         ends_of_copies(self.run)
 
     def do_next(self):
