@@ -28,6 +28,7 @@ from ioopt.embed.messages import (
     Open,
     Ping,
     Save,
+    Sessions,
     checked,
     parsed,
     refusal,
@@ -70,6 +71,7 @@ class Service:
             "call": self._call,
             "save": self._save,
             "close": self._close,
+            "sessions": self._list,
         }
 
     def handle(self, line: bytes) -> bytes:
@@ -189,6 +191,13 @@ class Service:
 
     def _save(self, message: Save) -> Json:
         return {"state": self._session(message.session)[1].state()}
+
+    def _list(self, message: Sessions) -> Json:
+        rows = [
+            {"session": session, "object": name}
+            for session, (name, _) in self._sessions.items()
+        ]
+        return {"sessions": rows}
 
     def _close(self, message: Close) -> Json:
         self._session(message.session)

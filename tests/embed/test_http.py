@@ -504,6 +504,13 @@ def test_the_schema_describes_real_messages_and_replies(server):
     messages = [
         PING,
         {"ioopt": 1, "op": "decide", "instance": SNAPSHOT, "solver": "gs"},
+        {
+            "ioopt": 1,
+            "op": "open",
+            "object": "GangednessMonitor",
+            "arguments": {"processors": 4},
+        },
+        {"ioopt": 1, "op": "sessions"},
     ]
     messages += [
         json.loads(line) for talk in conversations() for line in talk.splitlines()
@@ -514,7 +521,7 @@ def test_the_schema_describes_real_messages_and_replies(server):
         assert against(described["requestBody"], message), message
         reply = json.loads(service.handle(json.dumps(message).encode()))
         assert against(described["responses"]["200"], reply), reply
-    assert ops == {"ping", "decide", "open", "call", "save", "close"}
+    assert ops == {"ping", "decide", "open", "call", "save", "close", "sessions"}
     assert "GangScheduler_arrive" in document["components"]["schemas"]
     for wrong in (
         {"ioopt": 2, "op": "ping"},

@@ -92,7 +92,10 @@ def test_a_session_lives_is_saved_and_goes_on_in_another_service():
         for where, s in ((service, session), (service, again), (other, moved))
     ]
     assert values[0] == values[1] == values[2]
+    rows = ask(service, op="sessions")["result"]["sessions"]
+    assert {"session": session, "object": "GangednessMonitor"} in rows
     assert ask(service, op="close", session=session)["ok"]
+    assert len(ask(service, op="sessions")["result"]["sessions"]) == len(rows) - 1
     assert (
         ask(service, op="call", session=session, method="ratio")["error"]["code"]
         == "unknown"

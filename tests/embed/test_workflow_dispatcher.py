@@ -12,6 +12,7 @@ from replication_samples import made
 import ioopt
 from ioopt.embed import WorkflowDispatcher
 from ioopt.embed.live_view import make_dispatcher
+from ioopt.embed.service import Service
 from ioopt.errors import InstanceError, UsageError
 from ioopt.sim.replication.dispatch import dispatch
 
@@ -486,6 +487,58 @@ def test_no_copies_wait_for_each_other_after_a_lost_node(policy):
     assert set(ends_of_copies(run)) == {None}
     run.failed(second.task, 3.0)  # and what it copied is not there
     assert len(ends_of_copies(run)) == len(steps)
+
+
+def test_a_new_source_is_told_over_the_wire():
+    service = Service()
+
+    def ask(**keys):
+        reply = service.handle(json.dumps({"ioopt": 1, **keys}).encode())
+        return json.loads(reply)["result"]
+
+    def call(method, **arguments):
+        return ask(op="call", session=1, method=method, arguments=arguments)
+
+    files = [{"id": "a", "bytes": 100}]
+    nodes = [{"id": "n0"}, {"id": "n1"}]
+    given = {"network": NETWORK, "nodes": nodes, "files": files, "policy": "fifo"}
+    ask(op="open", object="WorkflowDispatcher", arguments=given)
+    call("submit", tasks=[task("x", reads=["a"]), task("y", reads=["a"])])
+    call("next", now=0.0)
+    lost = call("lost", node="n0", now=1.0)
+    assert lost["value"] == ["x"] and "see staging()" in lost["notes"][0]
+    (copy,) = call("staging")["value"]
+    assert copy == {"node": "n1", "file": "a", "source": None, "arriving": False}
+
+
+def test_files_beyond_a_disk_are_noted_once():
+    nodes = [{"id": "n0", "disk_bytes": 150, "cores": 3}]
+    files = [{"id": name, "bytes": 100} for name in "abc"]
+    run = WorkflowDispatcher(NETWORK, nodes, files, policy="fifo")
+    run.submit([task(f"t{name}", reads=[name]) for name in "abc"])
+    assert len(run.next(0.0)) == 3
+    (said,) = run.notes
+    assert "files on node 'n0' need 200 bytes, and its disk has 150" in said
+
+
+def test_calls_that_cannot_be_meant_are_refused():
+    run = run_of()
+    run.submit([task("x", reads=["a"])])
+    run.next(10.0)
+    with pytest.raises(InstanceError, match="file 'zzz' is unknown"):
+        run.staged("n0", "zzz")
+    run.staged("n0", "zzz", 5)
+    with pytest.raises(UsageError, match="tasks: wanted a list"):
+        run.submit({"id": "u", "compute_seconds": 1})
+    with pytest.raises(InstanceError, match="two of them have the same id"):
+        WorkflowDispatcher(NETWORK, [{"id": "n"}, {"id": "n"}])
+    with pytest.raises(UsageError, match="products: must be"):
+        run_of(products="disk")
+    run.completed("x", 5.0)
+    assert "ended at 5 s, before its start at 10 s" in run.notes[0]
+    run.lost("n0", 11.0)
+    with pytest.raises(UsageError, match="node 'n0' is lost"):
+        run.staged("n0", "a")
 
 
 def test_a_copy_that_nobody_can_send_lets_its_task_and_the_writer_wait_again():
