@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from ioopt.arguments import SHORTEST_SECONDS
 from ioopt.embed.guard import DEADLINE_SHARE, Guard, Refused
 from ioopt.embed.messages import (
     METHODS,
@@ -99,17 +100,25 @@ class Service:
         return versions()
 
     def _decide(self, message: Decide) -> Json:
-        from ioopt.solving import solve
+        from ioopt.solving import import_solver, load, solve
 
         deadline = message.deadline
+        begun = time.monotonic()
+        problem = load(message.instance)
+        loading = time.monotonic() - begun
+        is_own = message.solver is not None and ":" in message.solver
+        if not is_own:  # its import may hang
+            import_solver(problem, message.solver)
+        left = None
+        limit = None
+        if deadline is not None:
+            left = max(0.0, deadline - loading)
+            limit = limit_before(max(left, SHORTEST_SECONDS), DEADLINE_SHARE)
 
         def wanted() -> Any:
-            limit = None
-            if deadline is not None:
-                limit = limit_before(deadline, DEADLINE_SHARE)
             try:
                 return solve(
-                    message.instance,
+                    problem,
                     message.solver,
                     time_limit=limit,
                     seed=message.seed,
@@ -118,9 +127,9 @@ class Service:
             except IooptError as error:
                 return error
 
-        result, problem = self._guard.ask(wanted, deadline)
-        if problem is not None:
-            raise MessageError("solver", problem)
+        result, why = self._guard.ask(wanted, left, deadline)
+        if why is not None:
+            raise MessageError("solver", why)
         if isinstance(result, IooptError):
             raise result
         return {name: getattr(result, name) for name in OF_RESULT}

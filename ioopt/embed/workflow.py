@@ -229,9 +229,10 @@ class WorkflowDispatcher(LiveView):
         """
         k = self._runs(task)
         there = {self._known_file(f) for f in arguments.names(arrived, "arrived")}
+        for f in sorted(there.difference(self.inputs(k))):
+            raise UsageError(f"task {task!r} does not read {self._files[f].id!r}")
         self._tick(now)
-        i = self._running[k]
-        self._arrived(there.intersection(self.inputs(k)), i)
+        self._arrived(there, self._running[k])
         self._fails(k)
         self._find_sources()  # each has one: that of the copies which end
 

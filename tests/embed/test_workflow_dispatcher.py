@@ -558,6 +558,8 @@ def test_a_failed_task_keeps_the_files_that_arrived():
     run.submit([task("x", reads=["a", "b", "c"])])
     run.next(0.0)
     run.staged("n0", "a")
+    with pytest.raises(UsageError, match="task 'x' does not read 'd'"):
+        run.failed("x", 1.0, arrived=["d"])
     run.failed("x", 1.0, arrived=["b"])
     (again,) = run.next(1.0)
     assert again.stage == (("c", None),)
