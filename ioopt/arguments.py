@@ -7,7 +7,7 @@ name of the argument in the message.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import TypeVar
 
@@ -118,7 +118,9 @@ def usable_deadline(value: object) -> tuple[float | None, tuple[str, ...]]:
 
 
 def names(values: Iterable[K], what: str) -> list[K]:
-    """Return *values* as a list; raise UsageError for text and for a single value."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    """Return *values* as a list; raise UsageError for text, for a mapping and for a
+    single value.
+    """
+    if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
         raise UsageError(f"{what}: wanted a list, not {shown(values)}")
     return list(values)

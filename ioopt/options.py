@@ -33,6 +33,20 @@ OVERTIME_SECONDS = 0.8
 """The seconds, in addition to the share ``OVERTIME``, by which a replay and a check may
 exceed the time limit.
 """
+ANSWER_SHARE = 0.1
+"""The share of a deadline that is kept for the answer, beside the overtime."""
+
+
+def limit_before(deadline_seconds: float, share: float) -> float:
+    """Return the time limit of a solve that must have returned after
+    *deadline_seconds*, with its overtime: at most *share* of the deadline, and at least
+    a quarter of it.
+    """
+    kept = ANSWER_SHARE * deadline_seconds + OVERTIME_SECONDS
+    limit = (deadline_seconds - kept) / (1.0 + OVERTIME)
+    return max(0.25 * deadline_seconds, min(share * deadline_seconds, limit))
+
+
 now: Callable[[], float] = time.monotonic
 """The clock of deadlines; tests replace it by a clock that counts how often it is
 read.

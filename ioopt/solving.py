@@ -339,12 +339,27 @@ def _after_imports(
     limits.
     """
     begun, processor = deadline.clock(), time.thread_time()
+    _import(kind, spec, backend, problem)
+    return deadline.without(deadline.clock() - begun, time.thread_time() - processor)
+
+
+def _import(
+    kind: Kind, spec: SolverSpec, backend: str | None, problem: Problem
+) -> None:
     kind.load()
     # The solver itself says what is wrong with it.
     with suppress(errors.UsageError, errors.BackendMissingError):
         if spec.bundled:
             spec.load(backend, problem)
-    return deadline.without(deadline.clock() - begun, time.thread_time() - processor)
+
+
+def import_solver(problem: Problem, solver: str | None) -> None:
+    """Import what :func:`solve` needs for *problem*, so that a caller's deadline that
+    begins afterwards does not count it.
+    """
+    kind = registry.kind_of_problem(problem)
+    spec = registry.solver(solver, kind)
+    _import(kind, spec, registry.backend_of(spec, None), problem)
 
 
 def result_of_plan(

@@ -65,7 +65,10 @@ COMMANDS = {
         "ioopt.cli.sweep:sweep",
         "Run a grid of instances and solvers into a store.",
     ),
-    "serve": ("ioopt.cli.serve:serve", "Answer decisions over a pipe or a socket."),
+    "serve": (
+        "ioopt.cli.serve:serve",
+        "Answer decisions over a pipe, a socket or HTTP.",
+    ),
     "doctor": (
         "ioopt.cli.doctor:doctor",
         "List what is installed here and what is missing.",

@@ -9,13 +9,15 @@ object                        is told by                            is asked by
 :class:`IoArbiter`            ``request``, ``progress``,            ``decide``
                               ``finish``
 :class:`GangScheduler`        ``arrive``, ``served``, ``depart``    ``matrix``
-:class:`ReplicationPlanner`   ``submit``, ``staged``, ``evicted``,  ``next``, ``plan``
-                              ``completed``, ``joined``, ``lost``
+:class:`ReplicationPlanner`   ``submit``, ``staged``, ``evicted``,  ``next``, ``plan``,
+                              ``completed``, ``failed``,            ``acts``
+                              ``joined``, ``lost``, ``started``,
+                              ``ended``
 :class:`PlanRun`              ``started``, ``ended``                ``acts``
 :class:`WorkDirectory`        ``ready``, ``expect``, ``started``,   ``next``
                               ``ended``, ``failed``
-:class:`WorkflowDispatcher`   ``submit``, ``completed``,            ``next``
-                              ``failed``, ``lost``, ``back``,
+:class:`WorkflowDispatcher`   ``submit``, ``completed``,            ``next``,
+                              ``failed``, ``lost``, ``back``,       ``staging``
                               ``joined``, ``staged``, ``evicted``,
                               ``observe``, ``withdraw``,
                               ``forget``

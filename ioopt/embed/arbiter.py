@@ -65,8 +65,9 @@ class IoArbiter:
     policy given by name, as in ``--set``. The arbiter reads neither clock nor file. It
     is not thread-safe: one scheduler thread must make all calls. Invalid input to
     :meth:`request`, :meth:`progress` and :meth:`finish` raises an ioopt error and
-    changes nothing; :meth:`decide` never raises. The attribute ``policy`` is the
-    policy's name, and ``notes`` describe what went wrong in the last decision.
+    changes nothing; :meth:`decide` never raises. A request takes part until
+    :meth:`finish` is called, also when nothing of it is left. The attribute ``policy``
+    is the policy's name, and ``notes`` describe what went wrong in the last decision.
     """
 
     def __init__(

@@ -82,9 +82,12 @@ def restoring(what: str) -> Iterator[None]:
         AttributeError,
         ArithmeticError,
     ) as error:
-        raise InstanceError(
-            f"not a saved {what} ({type(error).__name__}: {error})"
-        ) from None
+        said = f"{type(error).__name__}: {error}"
+        if isinstance(error, KeyError):
+            said = (
+                f"it has no key {error}; give what state() of the same class returned"
+            )
+        raise InstanceError(f"not a saved {what} ({said})") from None
 
 
 class _Worker:

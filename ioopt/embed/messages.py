@@ -30,8 +30,12 @@ METHODS = {
         "staged",
         "evicted",
         "completed",
+        "failed",
         "joined",
         "lost",
+        "acts",
+        "started",
+        "ended",
     ],
     "WorkDirectory": ["ready", "expect", "next", "started", "ended", "failed"],
     "WorkflowDispatcher": [
@@ -39,6 +43,7 @@ METHODS = {
         "next",
         "completed",
         "failed",
+        "staging",
         "withdraw",
         "observe",
         "forget",
@@ -142,7 +147,13 @@ class Close(Message):
     session: int
 
 
-AnyMessage = Ping | Decide | Open | Call | Save | Close
+class Sessions(Message):
+    """List the open sessions, which a client that was started again may go on with."""
+
+    op: Literal["sessions"]
+
+
+AnyMessage = Ping | Decide | Open | Call | Save | Close | Sessions
 MESSAGES: Mapping[str, type[AnyMessage]] = {
     "ping": Ping,
     "decide": Decide,
@@ -150,6 +161,7 @@ MESSAGES: Mapping[str, type[AnyMessage]] = {
     "call": Call,
     "save": Save,
     "close": Close,
+    "sessions": Sessions,
 }
 """For each op, the class of its messages."""
 
@@ -215,6 +227,19 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class Session(BaseModel):
+    """An open session, and the class of its object."""
+
+    session: int
+    object: str
+
+
+class Listed(BaseModel):
+    """The result of ``sessions``."""
+
+    sessions: list[Session]
+
+
 class Failure(BaseModel):
     """The reason why a message has no result."""
 
@@ -228,7 +253,7 @@ class Answered(BaseModel):
     ioopt: Literal[1]
     id: Any
     ok: Literal[True]
-    result: Versions | Decision | Opened | Value | Saved | Closed
+    result: Versions | Decision | Opened | Value | Saved | Listed | Closed
 
 
 class Refusal(BaseModel):

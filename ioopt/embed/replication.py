@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Self
 
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from ioopt import arguments, registry
@@ -27,7 +28,7 @@ from ioopt.embed.bound import Act, PlanRun
 from ioopt.embed.guard import DEADLINE_SHARE, Decision, Guard, restoring
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.native import validate
-from ioopt.options import AtMost, Deadline
+from ioopt.options import AtMost, Deadline, limit_before
 from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.replication import (
     CopyEntry,
@@ -47,8 +48,12 @@ from ioopt.units import counted
 
 TaskLike = Task | Mapping[str, object]
 FileLike = File | Mapping[str, object]
+ActLike = Act | Mapping[str, object]
 Order = dict[str, list[str]]
 """For each node, the ids of its tasks in the order in which they run."""
+
+
+_ACTS: TypeAdapter[Act] = TypeAdapter(Act)
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,8 @@ class ReplicationPlanner:
 
     With the setting ``moves=schedule`` the plan is bound: :meth:`acts`,
     :meth:`started` and :meth:`ended` then take the place of :meth:`next`,
-    :meth:`staged`, :meth:`evicted` and :meth:`completed`.
+    :meth:`staged`, :meth:`evicted` and :meth:`completed`. ``notes`` are those of the
+    last plan.
     """
 
     def __init__(
@@ -121,6 +127,7 @@ class ReplicationPlanner:
         self._run: PlanRun | None = None
         self._plans = 0
         self._under_way: dict[tuple[int, int], Act] = {}
+        self.notes: tuple[str, ...] = ()
         if len(self._nodes) < len(nodes):
             raise InstanceError("nodes: two of them have the same id")
         self._problem()  # raises for impossible holdings
@@ -148,12 +155,12 @@ class ReplicationPlanner:
         files: Iterable[FileLike] = (),
         deadline: float | None = 10.0,
     ) -> Decision[int]:
-        """Add *tasks*, and *files* that are new to the planner; then make a new plan
-        for all tasks that have not started.
+        """Add *tasks* and make a new plan for all tasks that have not started.
 
-        Returns the number of tasks that wait, with the objective, the bound and the gap
-        of the plan. *deadline*, in seconds, includes the time for building the model.
-        Invalid input raises an ioopt error and changes nothing.
+        *files* are those that the tasks read or write and the planner does not know
+        yet. Returns the number of tasks that wait, with the objective, the bound and
+        the gap of the plan. *deadline*, in seconds, includes the time for building the
+        model. Invalid input raises an ioopt error and changes nothing.
         """
         until = Deadline(arguments.deadline(deadline))
         before = dict(self._files), self._tasks
@@ -200,6 +207,7 @@ class ReplicationPlanner:
         """
         self._plans += 1
         self._run = None
+        self.notes = ()
         if not problem.tasks or not self._nodes:
             self._queues = {name: [] for name in self._nodes}
             return Decision(len(self._tasks))
@@ -207,7 +215,7 @@ class ReplicationPlanner:
         limit = None
         if until.limit_seconds is not None:
             deadline = until.remaining()
-            limit = AtMost(deadline * DEADLINE_SHARE)
+            limit = AtMost(limit_before(deadline, DEADLINE_SHARE))
         how: Json = {
             "settings": self._settings,
             "seed": self._seed,
@@ -240,6 +248,7 @@ class ReplicationPlanner:
             self._run = None
             acts = counted(len(self._under_way), "act")
             notes = (*notes, f"{acts} under way; call plan() once they have ended")
+        self.notes = notes
         count = len(self._tasks)
         if notes or not found:
             return Decision(count, notes=notes)
@@ -274,35 +283,77 @@ class ReplicationPlanner:
         """The acts that have started and not ended."""
         return tuple(self._under_way.values())
 
-    def started(self, act: Act) -> None:
-        """Record that an act has started. Raises UsageError for one that must wait, and
-        for one of an earlier plan.
+    def started(self, act: ActLike) -> None:
+        """Record that *act*, one of :meth:`acts`, has started. Raises UsageError for
+        one that must wait, and for one of an earlier plan.
         """
+        act = _act(act)
         if self._run is None or act.plan != self._plans:
             raise UsageError(f"act {act.number}: it belongs to no plan that runs")
         self._run.started(act)
+        act = replace(self._run.all_acts[act.number], plan=act.plan)
         self._under_way[act.plan, act.number] = act
         if act.task is not None:
             self._queues[act.node].remove(act.task)
             self._running[act.task] = act.node, self._tasks.pop(act.task)
 
-    def ended(self, act: Act) -> None:
-        """Record that an act has ended, and what that changes on the disk of its node.
-        Raises UsageError for one that is not under way.
+    def ended(self, act: ActLike) -> None:
+        """Record that *act* has ended, and what that changes on the disk of its node.
+
+        What was under way on a node has ended with the node, so its acts may be
+        reported or not. Raises UsageError for another act that is not under way.
         """
-        if (act.plan, act.number) not in self._under_way:
+        under_way = self._to_end(act)
+        if under_way is None:
+            return
+        if self._run is not None and under_way.plan == self._plans:
+            self._run.ended(under_way)
+        if under_way.kind == "task" and under_way.task in self._running:
+            self.completed(under_way.task)
+        elif under_way.kind == "transfer":
+            self.staged(under_way.node, str(under_way.file))
+        elif under_way.kind == "eviction":
+            self.evicted(under_way.node, str(under_way.file))
+
+    def _to_end(self, given: ActLike) -> Act | None:
+        """Return an act under way, which is then not under way any more; None if it
+        ended with its node. Raises UsageError for any other act.
+        """
+        act = _act(given)
+        found = self._under_way.pop((act.plan, act.number), None)
+        if found is None and act.node in self._nodes:
             raise UsageError(f"act {act.number}: it is not under way")
-        del self._under_way[act.plan, act.number]
-        if self._run is not None and act.plan == self._plans:
-            self._run.ended(act)
-        if act.node not in self._nodes:
-            return  # the node was lost, and what was on it
-        if act.kind == "task" and act.task in self._running:
-            self.completed(act.task)
-        elif act.kind == "transfer":
-            self.staged(act.node, str(act.file))
-        elif act.kind == "eviction":
-            self.evicted(act.node, str(act.file))
+        return found
+
+    def failed(
+        self, what: str | ActLike, deadline: float | None = 10.0
+    ) -> Decision[int]:
+        """Record that *what* has failed, and make a new plan: the id of a task that was
+        running, or an act under way of a bound plan.
+
+        A task waits again, and the disk of its node is as it was before. A file that a
+        failed transfer brought is not on the node, and one that a failed eviction
+        should have deleted still is. *deadline* (seconds) and the value returned are as
+        in :meth:`plan`.
+        """
+        until = Deadline(arguments.deadline(deadline))
+        if isinstance(what, str):
+            name: str | None = self._is_running(what)
+            for key, act in list(self._under_way.items()):
+                if act.task == name:
+                    del self._under_way[key]
+        else:
+            failed = self._to_end(what)
+            name = None if failed is None else failed.task
+        if name in self._running:
+            _, self._tasks[name] = self._running.pop(name)
+        return self._planned_as_far_as_possible(self._problem(), until)
+
+    def _is_running(self, task: str) -> str:
+        """Return *task*; raise UsageError if it is not running."""
+        if arguments.name(task, "task") not in self._running:
+            raise UsageError(f"task {task!r} is not running")
+        return task
 
     def _problem(self, tasks: Mapping[str, Task] | None = None) -> ReplicationProblem:
         """Return an instance of the waiting *tasks* (None: all of them), with the files
@@ -384,8 +435,12 @@ class ReplicationPlanner:
         """Remove *node* and the files on it, return its running tasks to the waiting
         tasks, and make a new plan.
 
-        *deadline* (seconds) and the value returned are as in :meth:`plan`. A note
-        names a task that fits none of the other nodes.
+        Acts under way on the node have ended with it. A transfer from it to another
+        node is still under way: report it by :meth:`failed`, or by :meth:`ended` if the
+        file is complete.
+
+        *deadline* (seconds) and the value returned are as in :meth:`plan`. A note names
+        a task that fits none of the other nodes.
         """
         until = Deadline(arguments.deadline(deadline))
         if arguments.name(node, "node") not in self._nodes:
@@ -393,6 +448,9 @@ class ReplicationPlanner:
                 f"there is no node {node!r}; nodes: {', '.join(self._nodes)}"
             )
         del self._nodes[node], self._holds[node], self._queues[node]
+        for key, act in list(self._under_way.items()):
+            if act.node == node:
+                del self._under_way[key]
         for name, (where, task) in list(self._running.items()):
             if where == node:
                 del self._running[name]
@@ -409,11 +467,13 @@ class ReplicationPlanner:
             task.id: task for k, task in enumerate(problem.tasks) if problem.hosts[k]
         }
         left = sorted(self._tasks.keys() - fitting.keys())
-        if not left:
-            return self._planned(problem, until)
-        decision = self._planned(self._problem(fitting), until)
-        text = f"task {left[0]!r} fits no node, and waits for one that it fits"
-        return replace(decision, value=len(self._tasks), notes=(*decision.notes, text))
+        if left:
+            decision = self._planned(self._problem(fitting), until)
+            text = f"task {left[0]!r} fits no node, and waits for one that it fits"
+            notes = (*decision.notes, text)
+            self.notes = (*self.notes, text)
+            return replace(decision, value=len(self._tasks), notes=notes)
+        return self._planned(problem, until)
 
     def _holder(self, file: str) -> str | None:
         return next((name for name, held in self._holds.items() if file in held), None)
@@ -450,9 +510,7 @@ class ReplicationPlanner:
         files that no waiting task reads, then the others, each group in order of name.
         *inputs* are the inputs that have stayed on the disk (default: all).
         """
-        if arguments.name(task, "task") not in self._running:
-            raise UsageError(f"task {task!r} is not running")
-        node, told = self._running[task]
+        node, told = self._running[self._is_running(task)]
         given: Sequence[str] = told.inputs
         if inputs is not None:
             given = arguments.names(inputs, "inputs")
@@ -556,6 +614,20 @@ class ReplicationPlanner:
         problem = self._problem()
         fitting = (task.id for k, task in enumerate(problem.tasks) if problem.hosts[k])
         return sorted(fitting)
+
+
+def _act(given: ActLike) -> Act:
+    """Return an act, which may be given as JSON has it; raise UsageError for what is
+    none.
+    """
+    if isinstance(given, Act):
+        return given
+    try:
+        return _ACTS.validate_python(given)
+    except ValidationError as error:
+        where = error.errors(include_url=False)[0]
+        key = ".".join(map(str, where["loc"])) or "act"
+        raise UsageError(f"act: {key}: {where['msg']}; give one of acts()") from None
 
 
 def _order_of(plan: object) -> Order:

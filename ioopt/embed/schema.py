@@ -11,6 +11,7 @@ import re
 import textwrap
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import reduce
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -203,7 +204,8 @@ def _json_union(parts: list[Any]) -> Any:
 
 
 def _is_record(part: Any) -> bool:
-    return isinstance(part, type) and issubclass(part, BaseModel)
+    is_model = isinstance(part, type) and issubclass(part, BaseModel)
+    return is_model or is_dataclass(part)
 
 
 def _has_schema(part: Any) -> bool:

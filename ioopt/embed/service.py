@@ -17,6 +17,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from ioopt.arguments import SHORTEST_SECONDS
 from ioopt.embed.guard import DEADLINE_SHARE, Guard, Refused
 from ioopt.embed.messages import (
     METHODS,
@@ -28,12 +29,14 @@ from ioopt.embed.messages import (
     Open,
     Ping,
     Save,
+    Sessions,
     checked,
     parsed,
     refusal,
     versions,
 )
 from ioopt.errors import IooptError
+from ioopt.options import limit_before
 from ioopt.problems.base import Json
 
 MAX_LINE_BYTES = 8 << 20
@@ -69,6 +72,7 @@ class Service:
             "call": self._call,
             "save": self._save,
             "close": self._close,
+            "sessions": self._list,
         }
 
     def handle(self, line: bytes) -> bytes:
@@ -96,17 +100,25 @@ class Service:
         return versions()
 
     def _decide(self, message: Decide) -> Json:
-        from ioopt.solving import solve
+        from ioopt.solving import import_solver, load, solve
 
         deadline = message.deadline
+        begun = time.monotonic()
+        problem = load(message.instance)
+        loading = time.monotonic() - begun
+        is_own = message.solver is not None and ":" in message.solver
+        if not is_own:  # its import may hang
+            import_solver(problem, message.solver)
+        left = None
+        limit = None
+        if deadline is not None:
+            left = max(0.0, deadline - loading)
+            limit = limit_before(max(left, SHORTEST_SECONDS), DEADLINE_SHARE)
 
         def wanted() -> Any:
-            limit = None
-            if deadline is not None:
-                limit = deadline * DEADLINE_SHARE
             try:
                 return solve(
-                    message.instance,
+                    problem,
                     message.solver,
                     time_limit=limit,
                     seed=message.seed,
@@ -115,9 +127,9 @@ class Service:
             except IooptError as error:
                 return error
 
-        result, problem = self._guard.ask(wanted, deadline)
-        if problem is not None:
-            raise MessageError("solver", problem)
+        result, why = self._guard.ask(wanted, left, deadline)
+        if why is not None:
+            raise MessageError("solver", why)
         if isinstance(result, IooptError):
             raise result
         return {name: getattr(result, name) for name in OF_RESULT}
@@ -188,6 +200,13 @@ class Service:
 
     def _save(self, message: Save) -> Json:
         return {"state": self._session(message.session)[1].state()}
+
+    def _list(self, message: Sessions) -> Json:
+        rows = [
+            {"session": session, "object": name}
+            for session, (name, _) in self._sessions.items()
+        ]
+        return {"sessions": rows}
 
     def _close(self, message: Close) -> Json:
         self._session(message.session)

@@ -63,6 +63,20 @@ class Placement:
     arriving: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Staging:
+    """A copy of ``file`` that ``node`` is receiving from ``source``.
+
+    The source is a node, or None for the storage. ``arriving`` is true if the source is
+    still receiving the file itself: wait until that copy has ended.
+    """
+
+    node: str
+    file: str
+    source: str | None
+    arriving: bool
+
+
 class WorkflowDispatcher(LiveView):
     """One run of a workflow under one of the dispatchers of the simulators, such as
     ``rolling``.
@@ -73,9 +87,12 @@ class WorkflowDispatcher(LiveView):
     ``nodes``. A dispatcher that raises, returns an invalid answer or is late is
     replaced by ``locality`` until the run ends, and ``notes`` say so. Once a task has
     been placed on a node, the files that it reads or writes are assumed to be on that
-    node, until :meth:`evicted` is called. The object reads no clock and no file, and is
-    not thread-safe. Times are in seconds. Memory use grows with the number of tasks of
-    the run. Invalid input raises InstanceError or UsageError and changes nothing.
+    node, until :meth:`evicted` or :meth:`failed` is called. A task is placed only on a
+    node whose disk takes the files of this task; the engine makes room for them beside
+    the other files, and a note says when those of a node exceed its disk. The object
+    reads no clock and no file, and is not thread-safe. Times are in seconds. Memory use
+    grows with the number of tasks of the run. Invalid input raises InstanceError or
+    UsageError and changes nothing.
     """
 
     def __init__(
@@ -94,9 +111,11 @@ class WorkflowDispatcher(LiveView):
         )
         self._stored = products == "storage"
         self._node = {node.id: i for i, node in enumerate(self.nodes)}
-        if len(self._node) < len(self.nodes) or products not in ("storage", "nodes"):
-            raise InstanceError(
-                "nodes: an id twice, or products neither 'storage' nor 'nodes'"
+        if len(self._node) < len(self.nodes):
+            raise InstanceError("nodes: two of them have the same id")
+        if products not in ("storage", "nodes"):
+            raise UsageError(
+                f"products: must be 'storage' or 'nodes', not {products!r:.60}"
             )
         self._how: Json = {
             "policy": policy,
@@ -112,11 +131,14 @@ class WorkflowDispatcher(LiveView):
         self._add_files(files)
         for i, node in enumerate(self.nodes):
             self._come({self._known_file(f) for f in node.holds}, i)
-        self._arriving: list[set[int]] = [set() for _ in self.nodes]
+        # For each node, the files that it is receiving, with the node that each comes
+        # from (None: the storage). No chain of sources is a circle.
+        self._arriving: list[dict[int, int | None]] = [{} for _ in self.nodes]
         self._place: dict[str, int] = {}
         self._given: set[int] = set()
         self._ended: set[str] = set()
         self._forgotten = 0
+        self._overfull: set[int] = set()
         self._guard = Guard()
         self.notes: list[str] = []
 
@@ -131,17 +153,18 @@ class WorkflowDispatcher(LiveView):
         tasks: Iterable[Mapping[str, object] | Task],
         files: Iterable[FileLike] = (),
     ) -> int:
-        """Add *tasks* and new *files*; return the number of tasks that have not been
-        placed.
+        """Add *tasks*; return the number of tasks that have not been placed.
 
-        A task is ready once all submitted tasks that write its inputs have ended; those
+        *files* are those that the tasks read or write and the run does not know yet. A
+        task is ready once all submitted tasks that write its inputs have ended; those
         whose files were lost run again. Raises InstanceError for contradictory tasks or
         files, and UsageError for a task that fits no node.
         """
         before = len(self._files)
-        added = [validate(Task, task, "tasks") for task in tasks]
+        given = arguments.names(tasks, "tasks")
+        added = [validate(Task, task, "tasks") for task in given]
         try:
-            self._add_files(files)
+            self._add_files(arguments.names(files, "files"))
             self._check(added)
         except (InstanceError, UsageError):
             for file in self._files[before:]:
@@ -182,7 +205,12 @@ class WorkflowDispatcher(LiveView):
         """
         k = self._runs(task)
         self._tick(now)
-        self._arriving[self._running[k]].difference_update(self.inputs(k))
+        i = self._running[k]
+        began, _ = self._computing[i][k]
+        if now < began:
+            said = f"task {task!r} ended at {now:g} s, before its start at {began:g} s"
+            note(self.notes, f"{said}; it counts as ended at {self.now:g} s")
+        self._arrived((*self.inputs(k), *self.outputs(k)), i)
         self.ends(k, {f: self._sizes[f] for f in self.outputs(k)})
         self._ended.add(task)
         self._written.update(self.outputs(k))
@@ -190,17 +218,122 @@ class WorkflowDispatcher(LiveView):
             for reader in self._readers.get(f, ()):
                 self._now_ready(reader)
 
-    def failed(self, task: str, now: float) -> None:
+    def failed(self, task: str, now: float, arrived: Collection[str] = ()) -> None:
         """Record that *task*, which was running, has failed at time *now* (seconds). It
         waits again, as if it were submitted now.
 
-        The files staged for it still count as present on its node: report by
-        :meth:`evicted` those that did not arrive.
+        Those of its inputs that were being copied to its node count as not there, and
+        other nodes that copied them from there get another source (:meth:`staging`).
+        Excepted are files that :meth:`staged` reported, files that another running task
+        of the node reads, and the files *arrived*, which are complete on the node.
         """
         k = self._runs(task)
+        there = {self._known_file(f) for f in arguments.names(arrived, "arrived")}
+        for f in sorted(there.difference(self.inputs(k))):
+            raise UsageError(f"task {task!r} does not read {self._files[f].id!r}")
         self._tick(now)
+        self._arrived(there, self._running[k])
+        self._fails(k)
+        self._find_sources()  # each has one: that of the copies which end
+
+    def _arrived(self, files: Iterable[int], i: int) -> None:
+        """Record that *files* are not being copied to node *i* any more, but whole."""
+        for f in files:
+            self._arriving[i].pop(f, None)
+
+    def _fails(self, k: int) -> list[str]:
+        """Let running task *k* wait again, and end the copies to its node that only it
+        needed; copies from there are then without a source. Return its id, and those of
+        ended tasks that write its lost inputs again.
+        """
+        i = self._running[k]
         self.ends(k, {})
+        for f in self.inputs(k):
+            if f in self._arriving[i] and not self._readers_on(i, f):
+                self._go((f,), i)
         self._enter(self._tasks[k])
+        return [self._tasks[k].id, *self._write_again(self.inputs(k))]
+
+    def _readers_on(self, i: int, f: int) -> list[int]:
+        """Return the tasks running on node *i* that read file *f*."""
+        return [k for k in self._computing[i] if f in self.inputs(k)]
+
+    def staging(self) -> list[Staging]:
+        """Return the copies under way, each with the source that it has now.
+
+        After :meth:`lost`, :meth:`evicted` and :meth:`failed` a copy may have another
+        source than the one that :meth:`next` returned, because that node does not have
+        the file any more; a note says so. Begin such a copy anew. A copy is under way
+        until its task has ended or :meth:`staged` reports it.
+        """
+        return [
+            Staging(
+                self.nodes[i].id,
+                self._files[f].id,
+                self._node_id(source),
+                self._is_arriving(f, source),
+            )
+            for i, copies in enumerate(self._arriving)
+            for f, source in sorted(copies.items())
+        ]
+
+    def _node_id(self, i: int | None) -> str | None:
+        return None if i is None else self.nodes[i].id
+
+    def _is_arriving(self, f: int, source: int | None) -> bool:
+        """Return whether *source*, a node or the storage (None), is still receiving
+        file *f*.
+        """
+        return source is not None and f in self._arriving[source]
+
+    def _find_sources(self) -> list[str]:
+        """Give every copy under way whose source is gone another one. If there is none,
+        the tasks that need the copy wait again; return their ids.
+        """
+        again: list[str] = []
+        while (cut_off := self._cut_off()) is not None:
+            i, f = cut_off
+            source = self._source(f)
+            if source is None and not self.on_remote(f):
+                self._go((f,), i)
+                for k in self._readers_on(i, f):
+                    again += self._fails(k)
+                continue
+            self._arriving[i][f] = source
+            copy = f"{self._files[f].id!r} for {self.nodes[i].id!r}"
+            where = self._node_id(source) or "the storage"
+            said = f"{self.now:g} s: {copy} now comes from {where}; see staging()"
+            note(self.notes, said)
+        return again
+
+    def _cut_off(self) -> tuple[int, int] | None:
+        """Return the node and the file of a copy that never ends, because its source
+        has not got the file; None if there is none.
+        """
+        starved: list[tuple[int, int]] = []
+        for i, copies in enumerate(self._arriving):
+            starved += [(i, f) for f in sorted(copies) if not self._is_fed(i, f)]
+        for i, f in starved:
+            source = self._arriving[i][f]
+            if source is None or f not in self._holds[source]:
+                return i, f
+        # The others wait for one another in a circle, in a state that was restored.
+        return next(iter(starved), None)
+
+    def _is_fed(self, i: int, f: int) -> bool:
+        """Return whether the chain of sources of file *f* on node *i* ends at a node
+        that has all of it, or at the storage if the file is there.
+        """
+        seen: set[int] = set()
+        at: int | None = i
+        while at is not None:
+            if at in seen or f not in self._holds[at]:
+                return False
+            if f not in self._arriving[at]:
+                return True
+            seen.add(at)
+            at = self._arriving[at][f]
+        return self.on_remote(f)
 
     def withdraw(self, task: str) -> None:
         """Remove *task*, which has not been placed."""
@@ -229,28 +362,39 @@ class WorkflowDispatcher(LiveView):
         """Remove *node*, and the files on it, at time *now* (seconds); return the ids
         of the tasks that wait again.
 
-        These are the tasks that ran on the node and, if products are on nodes, the
-        ended tasks of which an output file was only there and is still needed: a task
-        that has not ended reads it, or no task has read it. The producers of other lost
-        files run again once a task needs them.
+        These are the tasks that ran on the node and, if products are on nodes, those
+        that wait for a copy whose source was only there, and the ended tasks of which
+        an output file was only there and is still needed: a task that has not ended
+        reads it, or no task has read it. The producers of other lost files run again
+        once a task needs them. Copies from the node that another node was receiving get
+        another source: see :meth:`staging`.
         """
         i = self._index(node)
         self._tick(now)
         self._down.add(i)
-        again = [self._tasks[k].id for k, at in self._running.items() if at == i]
-        for name in again:
-            self.failed(name, now)
         gone = set(self._holds[i])
         self._go(gone, i)
-        if self._stored:
-            return again
-        files = [f for f in sorted(gone & self._written) if not self.copies(f)]
-        self._written.difference_update(files)
-        for f in files:
-            for reader in self._readers.get(f, ()):
-                self.is_not_ready(reader)
+        again: list[str] = []
+        for k in [k for k, at in self._running.items() if at == i]:
+            again += self._fails(k)
+        again += self._find_sources()
+        files = self._lose(gone)
         needed = [f for f in files if self._is_to_be_read(f) or not self._was_read(f)]
         return again + self._write_again(reversed(needed))
+
+    def _lose(self, files: Collection[int]) -> list[int]:
+        """Return those of *files* that were written and are nowhere any more, in
+        ascending order; tasks that read them are not ready.
+        """
+        if self._stored:
+            return []
+        lost = [f for f in sorted(self._written.intersection(files))]
+        lost = [f for f in lost if not self.copies(f)]
+        self._written.difference_update(lost)
+        for f in lost:
+            for reader in self._readers.get(f, ()):
+                self.is_not_ready(reader)
+        return lost
 
     def back(self, node: str) -> None:
         """Let *node*, which was lost, take tasks again; its disk is then empty."""
@@ -276,28 +420,49 @@ class WorkflowDispatcher(LiveView):
         state = self.state()
         state["nodes"].append(new.model_dump(mode="json"))
         state["holds"].append(list(new.holds))
-        state["arriving"].append([])
+        state["arriving"].append({})
         state["idle"].append([self.now] * new.cores)
         self._begin_again(state)
 
-    def evicted(self, node: str, file: str) -> None:
-        """Record that *file* is no longer on *node*."""
-        self._go((self._known_file(file),), self._index(node))
+    def evicted(self, node: str, file: str) -> list[str]:
+        """Record that *file* is no longer on *node*; return the ids of the tasks that
+        wait again, as :meth:`lost` does.
 
-    def staged(self, node: str, file: str, size: int = 0) -> None:
-        """Record that *file* is on *node* now. A file that is new to the run has *size*
-        bytes.
+        Copies of the file that other nodes were receiving from *node* get another
+        source: see :meth:`staging`.
+        """
+        f, i = self._known_file(file), self._index(node)
+        self._go((f,), i)
+        again = self._find_sources()
+        needed = [f for f in self._lose({f}) if self._is_waited_for(f)]
+        return again + self._write_again(needed)
+
+    def _is_waited_for(self, f: int) -> bool:
+        """Return whether a task that has not been placed reads file *f*."""
+        for reader in self._readers.get(f, ()):
+            current = self._place.get(self._tasks[reader].id) == reader
+            if current and reader not in self._given:
+                return True
+        return False
+
+    def staged(self, node: str, file: str, size: int | None = None) -> None:
+        """Record that *file* is complete on *node* now.
+
+        A file that is new to the run needs *size*, its bytes. Raises UsageError for a
+        node that is lost.
         """
         i = self._index(node)
-        if arguments.name(file, "file") not in self._file:
+        if i in self._down:
+            raise UsageError(f"node {node!r} is lost; back(node) before files on it")
+        if arguments.name(file, "file") not in self._file and size is not None:
             self._add_files([{"id": file, "bytes": size}])
         f = self._known_file(file)
-        self._arriving[i].discard(f)
+        self._arrived((f,), i)
         self._come((f,), i)
 
     def _go(self, files: Collection[int], i: int) -> None:
         super()._go(files, i)
-        self._arriving[i].difference_update(files)
+        self._arrived(files, i)
 
     def _write_again(self, files: Iterable[int]) -> list[str]:
         """Let the ended tasks that wrote those of *files* that are lost wait again, and
@@ -395,7 +560,10 @@ class WorkflowDispatcher(LiveView):
             "tasks": tasks,
             "written": [names[f] for f in sorted(self._written)],
             "holds": [[names[f] for f in sorted(held)] for held in self._holds],
-            "arriving": [[names[f] for f in sorted(new)] for new in self._arriving],
+            "arriving": [
+                {names[f]: self._node_id(source) for f, source in sorted(new.items())}
+                for new in self._arriving
+            ],
             "idle": self._idle_since,
             "down": sorted(self._down),
             "now": self.now,
@@ -474,13 +642,26 @@ class WorkflowDispatcher(LiveView):
             if len(idle) + sum(self.task(k).cores for k in busy) != node.cores:
                 raise ValueError(f"node {node.id!r}: cores")
         # States of earlier versions do not say which files are arriving.
-        for i, names in enumerate(state.get("arriving", ())):
-            self._arriving[i] = {self._known_file(name) for name in names}
-            if not self._arriving[i] <= self._holds[i]:
-                raise ValueError(f"node {self.nodes[i].id!r}: files that arrive")
+        for i, copies in enumerate(state.get("arriving", ())):
+            self._resume_copies(i, copies)
         for k in range(len(self._tasks)):
             self.is_not_ready(k)
             self._now_ready(k)
+        self._find_sources()
+
+    def _resume_copies(self, i: int, copies: Any) -> None:
+        """Add the copies that node *i* is receiving in a saved state.
+
+        States of earlier versions list the files without their sources. Such a file
+        seems to come from its own node, so that it gets another source.
+        """
+        if not isinstance(copies, dict):
+            copies = dict.fromkeys(copies, self.nodes[i].id)
+        for name, source in copies.items():
+            f = self._known_file(name)
+            self._arriving[i][f] = None if source is None else self._index(source)
+            if f not in self._holds[i]:
+                raise ValueError(f"node {self.nodes[i].id!r}: files that arrive")
 
     def _resume_task(self, k: int, task: Task, how: Any) -> None:
         """Add one task of a saved state at index *k*. *how* is the progress of the
@@ -590,26 +771,48 @@ class WorkflowDispatcher(LiveView):
 
     def _give(self, k: int, i: int) -> Placement:
         missing = [f for f in self.inputs(k) if f not in self._holds[i]]
+        sources = {f: self._source(f) for f in missing}
         stage = []
         arriving = []
-        for f in missing:
-            name, source = self._files[f].id, self._source(f)
-            stage.append((name, None if source is None else self.nodes[source].id))
-            if source is not None and f in self._arriving[source]:
+        for f, source in sources.items():
+            name = self._files[f].id
+            stage.append((name, self._node_id(source)))
+            if self._is_arriving(f, source):
                 arriving.append(name)
         self.give(k, i)
         self._given.add(k)
-        self._arriving[i].update(missing)
+        self._arriving[i].update(sources)
+        self._note_full_disk(k, i)
         task, node = self._tasks[k].id, self.nodes[i].id
         return Placement(task, node, tuple(stage), tuple(arriving))
 
     def _source(self, f: int) -> int | None:
         """Return the first node that has file *f*; if none has all of it yet, the first
-        that is receiving it; None if there is none.
+        that is receiving it and will have it; None if there is none.
         """
         nodes = [i for i, held in enumerate(self._holds) if f in held]
         whole = [i for i in nodes if f not in self._arriving[i]]
-        return next(iter(whole or nodes), None)
+        return next((i for i in whole or nodes if self._is_fed(i, f)), None)
+
+    def _note_full_disk(self, k: int, i: int) -> None:
+        """Note that the files on node *i* exceed its disk, if the files of task *k*,
+        which was just placed there, are the first that do.
+        """
+        disk = self.nodes[i].disk_bytes
+        if disk is None:
+            return
+        files = set(self._holds[i])
+        for running in self._computing[i]:
+            files.update(self.outputs(running))
+        needed = sum(self._sizes[f] for f in files)
+        if needed > disk and i not in self._overfull:
+            said = f"the files on node {self.nodes[i].id!r} need {needed} bytes"
+            said = f"{self.now:g} s: {said}, and its disk has {disk}"
+            note(self.notes, f"{said}: evict some before {self._tasks[k].id!r} stages")
+        if needed > disk:
+            self._overfull.add(i)
+        else:
+            self._overfull.discard(i)
 
     def _runs(self, task: str) -> int:
         k = self._place.get(arguments.name(task, "task"), -1)

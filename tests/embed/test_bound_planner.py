@@ -111,6 +111,7 @@ def test_a_new_plan_waits_for_what_is_under_way() -> None:
     plan.started(first)
     decision = plan.submit(TASKS[6:])
     assert "1 act under way; call plan() once they have ended" in decision.notes
+    assert plan.notes == decision.notes
     assert plan.acts() == ()
     with pytest.raises(UsageError, match="belongs to no plan that runs"):
         plan.started(first)
@@ -136,6 +137,53 @@ def test_what_a_lost_node_did_is_done_again() -> None:
     plan.plan()
     drain(plan, disks)
     assert sorted(disks.ran) == sorted(row["id"] for row in TASKS)
+
+
+def test_the_acts_of_a_lost_node_end_with_it() -> None:
+    plan = planner(None)
+    plan.submit(TASKS)
+    acts = plan.acts()
+    for act in acts:
+        assert act.node == "n0"
+        plan.started(act)
+    plan.lost("n0")
+    assert plan.notes == () and plan.under_way == () and plan.acts()
+    plan.ended(acts[0])  # a late message, of what was lost
+    plan.failed(acts[0])
+    disks = Disks()
+    drain(plan, disks)
+    assert sorted(disks.ran) == sorted(row["id"] for row in TASKS)
+
+
+@pytest.mark.parametrize("kind", ["transfer", "task", "eviction"])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_an_act_that_fails_is_done_again(kind: str, by_name: bool) -> None:
+    plan = planner(60)
+    plan.submit(TASKS)
+    disks = Disks(60)
+    failed = None
+    while failed is None:
+        for act in plan.acts():
+            plan.started(act)
+            if act.kind == kind:
+                failed = act
+                break
+            disks.carry_out(act)
+            plan.ended(act)
+    what = failed.task if by_name and failed.task is not None else failed
+    assert plan.failed(what).value > 0
+    assert plan.notes == () and plan.under_way == ()
+    with pytest.raises(UsageError, match=r"is not under way|is not running"):
+        plan.failed(what)
+    drain(plan, disks)
+    assert sorted(disks.ran) == sorted(row["id"] for row in TASKS)
+
+
+def test_an_act_that_is_none_is_named() -> None:
+    plan = planner()
+    plan.submit(TASKS)
+    with pytest.raises(UsageError, match="act: number: Field required"):
+        plan.started({"kind": "transfer", "node": "n0"})
 
 
 def test_a_solver_that_fails_is_replaced_by_a_bound_greedy_plan(

@@ -78,8 +78,9 @@ def test_tasks_fail_nodes_die_and_the_scheduler_is_killed(policy, products, seed
             run.failed(task, now)
         elif fault < 0.4:
             node = draw.choice(["n0", "n1", "n2"])
-            run.lost(node, now)
-            running = {task: where for task, where in running.items() if where != node}
+            for task in run.lost(node, now):
+                running.pop(task, None)
+            assert node not in running.values()
             run.back(node)
         elif running:
             task = draw.choice(sorted(running))

@@ -504,6 +504,13 @@ def test_the_schema_describes_real_messages_and_replies(server):
     messages = [
         PING,
         {"ioopt": 1, "op": "decide", "instance": SNAPSHOT, "solver": "gs"},
+        {
+            "ioopt": 1,
+            "op": "open",
+            "object": "GangednessMonitor",
+            "arguments": {"processors": 4},
+        },
+        {"ioopt": 1, "op": "sessions"},
     ]
     messages += [
         json.loads(line) for talk in conversations() for line in talk.splitlines()
@@ -514,7 +521,7 @@ def test_the_schema_describes_real_messages_and_replies(server):
         assert against(described["requestBody"], message), message
         reply = json.loads(service.handle(json.dumps(message).encode()))
         assert against(described["responses"]["200"], reply), reply
-    assert ops == {"ping", "decide", "open", "call", "save", "close"}
+    assert ops == {"ping", "decide", "open", "call", "save", "close", "sessions"}
     assert "GangScheduler_arrive" in document["components"]["schemas"]
     for wrong in (
         {"ioopt": 2, "op": "ping"},
@@ -574,3 +581,19 @@ def test_the_client_in_javascript_runs_a_workflow(server):
         "0 s: make on n0, in from storage",
         "6 s: use on n0, no file to copy",
     ]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl")
+def test_the_calls_in_a_shell_take_the_number_of_their_session(server, tmp_path):
+    """The service has a session already, as after the client in JavaScript."""
+    opened = {"ioopt": 1, "op": "open", "object": "GangednessMonitor"}
+    call(server, "POST", MESSAGES, opened | {"arguments": {"processors": 4}})
+    page = (ROOT / "docs" / "http.md").read_text()
+    script, _, printed = page.partition("\nsay() {")[2].partition("\n```")
+    (tmp_path / "token").write_text(TOKEN)
+    script = "say() {" + script.replace("http://127.0.0.1:8080", server.endpoint)
+    run = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == printed.partition("```text\n")[2].partition("```")[0]

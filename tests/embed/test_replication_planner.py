@@ -223,3 +223,14 @@ def test_a_node_joins_once_and_with_known_files():
     with pytest.raises(UsageError, match="no node 'n3'"):
         plan.lost("n3")
     assert plan.state() == before
+
+
+def test_a_task_that_failed_waits_again():
+    plan = planner()
+    plan.submit([task("t", "f")])
+    (step,) = filter(None, map(plan.next, ("n0", "n1")))
+    assert plan.failed("t").value == 1
+    (again,) = filter(None, map(plan.next, ("n0", "n1")))
+    assert again == step  # its file did not come to stay
+    with pytest.raises(UsageError, match="task 'u' is not running"):
+        plan.failed("u")

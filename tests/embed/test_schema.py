@@ -70,9 +70,12 @@ TALKS = {
             ("next", {"node": "n1"}),
             ("staged", {"node": "n0", "file": "raw"}),
             ("evicted", {"node": "n0", "file": "raw"}),
-            ("completed", {"task": "t"}),
+            ("failed", {"what": "t"}),
             ("joined", {"node": {"id": "n2"}}),
             ("lost", {"node": "n2"}),
+            ("lost", {"node": "n1"}),
+            ("next", {"node": "n0"}),
+            ("completed", {"task": "t"}),
         ],
     ),
     "WorkDirectory": (
@@ -107,6 +110,7 @@ TALKS = {
             ("failed", {"task": "make", "now": 1.0}),
             ("observe", {"seconds": {"make": 4.0}}),
             ("next", {"now": 1.0}),
+            ("staging", {}),
             ("completed", {"task": "make", "now": 6.0}),
             ("withdraw", {"task": "use"}),
             ("forget", {"task": "make", "files": ["raw"]}),
@@ -127,6 +131,20 @@ TALKS = {
         ],
     ),
 }
+FETCH = {"kind": "transfer", "node": "n0", "number": 0, "file": "raw", "plan": 1}
+BOUND_TALK = (
+    TALKS["ReplicationPlanner"][0]
+    | {"nodes": NODES[:1], "settings": {"moves": "schedule"}},
+    [
+        ("submit", {"tasks": [{"id": "t", "compute_seconds": 1, "inputs": ["raw"]}]}),
+        ("acts", {}),
+        ("started", {"act": FETCH}),
+        ("failed", {"what": FETCH, "deadline": 5.0}),
+        ("acts", {}),
+        ("started", {"act": FETCH | {"plan": 2}}),
+        ("ended", {"act": FETCH | {"plan": 2}}),
+    ],
+)
 
 
 @cache
@@ -149,15 +167,20 @@ def test_every_method_takes_and_answers_what_its_schema_says(name):
         assert reply["ok"], (keys, reply)
         return reply["result"]
 
-    arguments, calls = TALKS[name]
-    assert errors(name, arguments) == []
-    session = ask(op="open", object=name, arguments=arguments)["session"]
-    for method, arguments in calls:
-        assert errors(f"{name}_{method}", arguments) == [], method
-        asked = {"session": session, "method": method, "arguments": arguments}
-        value = ask(op="call", **asked)["value"]
-        assert errors(f"{name}_{method}_value", value) == [], (method, value)
-    assert {method for method, _ in calls} == set(METHODS[name])
+    talks = [TALKS[name]]
+    if name == "ReplicationPlanner":
+        talks.append(BOUND_TALK)
+    called = set()
+    for arguments, calls in talks:
+        assert errors(name, arguments) == []
+        session = ask(op="open", object=name, arguments=arguments)["session"]
+        for method, arguments in calls:
+            assert errors(f"{name}_{method}", arguments) == [], method
+            asked = {"session": session, "method": method, "arguments": arguments}
+            value = ask(op="call", **asked)["value"]
+            assert errors(f"{name}_{method}_value", value) == [], (method, value)
+            called.add(method)
+    assert called == set(METHODS[name])
 
 
 def test_a_schema_refuses_what_the_method_refuses():

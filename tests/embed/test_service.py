@@ -92,7 +92,10 @@ def test_a_session_lives_is_saved_and_goes_on_in_another_service():
         for where, s in ((service, session), (service, again), (other, moved))
     ]
     assert values[0] == values[1] == values[2]
+    rows = ask(service, op="sessions")["result"]["sessions"]
+    assert {"session": session, "object": "GangednessMonitor"} in rows
     assert ask(service, op="close", session=session)["ok"]
+    assert len(ask(service, op="sessions")["result"]["sessions"]) == len(rows) - 1
     assert (
         ask(service, op="call", session=session, method="ratio")["error"]["code"]
         == "unknown"
@@ -541,3 +544,21 @@ def test_standard_streams_end_whatever_the_solver_does(how):
     assert process.wait(timeout=60) == 0
     process.stdin.close()
     process.stdout.close()
+
+
+def test_the_deadline_of_decide_does_not_count_imports(monkeypatch):
+    begun = []
+    service = Service()
+
+    def late(wanted, left, given):
+        begun.append((left <= given, given))
+        return None, "late"
+
+    monkeypatch.setattr(
+        "ioopt.solving.import_solver", lambda *_: begun.append("import")
+    )
+    monkeypatch.setattr(service._guard, "ask", late)
+    for solver in ("gs", "own.py:solve"):
+        reply = ask(service, op="decide", instance=SNAPSHOT, solver=solver, deadline=5)
+        assert reply["error"] == {"code": "solver", "message": "late"}
+    assert begun == ["import", (True, 5), (True, 5)]

@@ -3,6 +3,7 @@ and when things fail.
 """
 
 import json
+import random
 
 import pytest
 from conftest import first
@@ -11,6 +12,7 @@ from replication_samples import made
 import ioopt
 from ioopt.embed import WorkflowDispatcher
 from ioopt.embed.live_view import make_dispatcher
+from ioopt.embed.service import Service
 from ioopt.errors import InstanceError, UsageError
 from ioopt.sim.replication.dispatch import dispatch
 
@@ -436,3 +438,252 @@ def test_a_task_waits_until_the_memory_of_a_node_is_free():
     assert placed(run.next(7.0)) == [("b", "n0")]
     with pytest.raises(InstanceError, match="9 bytes of memory"):
         run.submit([task("d", memory_bytes=9)])
+
+
+POLICIES = ["fifo", "locality", "ready-min-min", "rolling"]
+
+
+def ends_of_copies(run):
+    """Return, for each copy under way, where its chain of sources ends; check that each
+    source has the file or receives it.
+    """
+    copies = {(copy.node, copy.file): copy for copy in run.staging()}
+    state = run.state()
+    holds = dict(zip(run._node, state["holds"], strict=True))
+    ends = []
+    for start in copies.values():
+        copy = start
+        for _ in range(len(copies) + 1):
+            assert copy.file in holds[copy.node]
+            assert copy.arriving == ((copy.source, copy.file) in copies)
+            if not copy.arriving:
+                break
+            copy = copies[copy.source, copy.file]
+        assert not copy.arriving, f"a circle: {copies}"
+        if copy.source is None:
+            assert run.on_remote(run._file[copy.file]), copy
+        else:
+            assert copy.file in holds[copy.source], copy
+        ends.append(copy.source)
+    return ends
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_copies_wait_for_each_other_after_a_lost_node(policy):
+    """n1 copies f from n0, which still receives it; then n0 is lost, and back."""
+    run = run_of(policy)
+    run.submit([task("x", reads=["a"]), task("y", reads=["a"])])
+    first, second = run.next(0.0)
+    assert second.stage == (("a", first.node),) and second.arriving == ("a",)
+    assert run.lost(first.node, 1.0) == [first.task]
+    (copy,) = run.staging()
+    assert (copy.node, copy.file, copy.source) == (second.node, "a", None)
+    assert "'a' for 'n1' now comes from the storage" in run.notes[0]
+    run.back(first.node)
+    steps = run.next(2.0)
+    assert steps or policy == "rolling"  # which waits for the node that has the file
+    for step in steps:
+        assert step.stage == (("a", second.node),) and step.arriving == ("a",)
+    assert set(ends_of_copies(run)) == {None}
+    run.failed(second.task, 3.0)  # and what it copied is not there
+    assert len(ends_of_copies(run)) == len(steps)
+
+
+def test_a_new_source_is_told_over_the_wire():
+    service = Service()
+
+    def ask(**keys):
+        reply = service.handle(json.dumps({"ioopt": 1, **keys}).encode())
+        return json.loads(reply)["result"]
+
+    def call(method, **arguments):
+        return ask(op="call", session=1, method=method, arguments=arguments)
+
+    files = [{"id": "a", "bytes": 100}]
+    nodes = [{"id": "n0"}, {"id": "n1"}]
+    given = {"network": NETWORK, "nodes": nodes, "files": files, "policy": "fifo"}
+    ask(op="open", object="WorkflowDispatcher", arguments=given)
+    call("submit", tasks=[task("x", reads=["a"]), task("y", reads=["a"])])
+    call("next", now=0.0)
+    lost = call("lost", node="n0", now=1.0)
+    assert lost["value"] == ["x"] and "see staging()" in lost["notes"][0]
+    (copy,) = call("staging")["value"]
+    assert copy == {"node": "n1", "file": "a", "source": None, "arriving": False}
+
+
+def test_files_beyond_a_disk_are_noted_once():
+    nodes = [{"id": "n0", "disk_bytes": 150, "cores": 3}]
+    files = [{"id": name, "bytes": 100} for name in "abc"]
+    run = WorkflowDispatcher(NETWORK, nodes, files, policy="fifo")
+    run.submit([task(f"t{name}", reads=[name]) for name in "abc"])
+    assert len(run.next(0.0)) == 3
+    (said,) = run.notes
+    assert "files on node 'n0' need 200 bytes, and its disk has 150" in said
+
+
+def test_calls_that_cannot_be_meant_are_refused():
+    run = run_of()
+    run.submit([task("x", reads=["a"])])
+    run.next(10.0)
+    with pytest.raises(InstanceError, match="file 'zzz' is unknown"):
+        run.staged("n0", "zzz")
+    run.staged("n0", "zzz", 5)
+    with pytest.raises(UsageError, match="tasks: wanted a list"):
+        run.submit({"id": "u", "compute_seconds": 1})
+    with pytest.raises(InstanceError, match="two of them have the same id"):
+        WorkflowDispatcher(NETWORK, [{"id": "n"}, {"id": "n"}])
+    with pytest.raises(UsageError, match="products: must be"):
+        run_of(products="disk")
+    run.completed("x", 5.0)
+    assert "ended at 5 s, before its start at 10 s" in run.notes[0]
+    run.lost("n0", 11.0)
+    with pytest.raises(UsageError, match="node 'n0' is lost"):
+        run.staged("n0", "a")
+
+
+def test_a_copy_that_nobody_can_send_lets_its_task_and_the_writer_wait_again():
+    run = run_of(products="nodes", nodes=3, policy="fifo")
+    run.submit([task("x", writes=["b"]), task("y", reads=["b"]), task("z")])
+    assert placed(run.next(0.0)) == [("x", "n0"), ("z", "n1")]
+    run.completed("x", 5.0)
+    (step,) = run.next(5.0)
+    assert (step.node, step.stage) == ("n2", (("b", "n0"),))
+    assert run.lost("n0", 6.0) == ["y", "x"]
+    assert run.staging() == []
+    assert placed(run.next(6.0)) == [("x", "n2")]
+
+
+def test_a_failed_task_keeps_the_files_that_arrived():
+    run = run_of(nodes=1)
+    run.submit([task("x", reads=["a", "b", "c"])])
+    run.next(0.0)
+    run.staged("n0", "a")
+    with pytest.raises(UsageError, match="task 'x' does not read 'd'"):
+        run.failed("x", 1.0, arrived=["d"])
+    run.failed("x", 1.0, arrived=["b"])
+    (again,) = run.next(1.0)
+    assert again.stage == (("c", None),)
+
+
+def test_a_saved_circle_of_copies_is_broken():
+    """States of earlier versions name no sources, and may hold a circle."""
+    run = run_of(nodes=3, policy="fifo")
+    run.submit([task(name, reads=["a"]) for name in "xyz"])
+    run.next(0.0)
+    state = json.loads(json.dumps(run.state()))
+    older = state | {"arriving": [["a"], ["a"], ["a"]]}
+    circle = state | {"arriving": [{"a": "n1"}, {"a": "n2"}, {"a": "n0"}]}
+    for broken in (older, circle):
+        again = WorkflowDispatcher.restore(broken)
+        assert ends_of_copies(again) == [None] * 3
+        assert "see staging()" in again.notes[0]
+    for wrong in ({"a": "n9"}, {"b": None}):
+        with pytest.raises((InstanceError, UsageError)):
+            WorkflowDispatcher.restore(state | {"arriving": [wrong, {}, {}]})
+
+
+EVENTS = ["next", "next", "ends", "ends", "arrives", "fails"]
+EVENTS += ["lost", "back", "evicted", "saved"]
+
+
+class Engine:
+    """An engine that does at random what may happen to it, and copies files as it is
+    told. It knows which node has which file.
+    """
+
+    def __init__(self, run, seed):
+        self.run = run
+        self.random = random.Random(seed)
+        self.now = 0.0
+        self.running = {}
+        self.lost = set()
+
+    def act(self):
+        self.now += 1.0
+        getattr(self, f"do_{self.random.choice(EVENTS)}")()
+        ends_of_copies(self.run)
+
+    def do_next(self):
+        for step in self.run.next(self.now):
+            assert step.node not in self.lost
+            self.running[step.task] = step.node
+
+    def a_task(self):
+        return self.random.choice(sorted(self.running))
+
+    def do_arrives(self):
+        """End a copy whose source has the file; there must be one."""
+        copies = self.run.staging()
+        able = [copy for copy in copies if not copy.arriving]
+        assert able or not copies, "every copy waits for another"
+        if able:
+            copy = self.random.choice(able)
+            self.run.staged(copy.node, copy.file)
+
+    def do_ends(self):
+        """End a task whose node receives nothing from a source that still receives."""
+        waiting = {copy.node for copy in self.run.staging() if copy.arriving}
+        able = [t for t, node in sorted(self.running.items()) if node not in waiting]
+        if able:
+            name = self.random.choice(able)
+            del self.running[name]
+            self.run.completed(name, self.now)
+
+    def do_fails(self):
+        if self.running:
+            name = self.a_task()
+            del self.running[name]
+            self.run.failed(name, self.now)
+
+    def waits_again(self, names):
+        for name in names:
+            self.running.pop(name, None)
+
+    def do_lost(self):
+        nodes = sorted(set(self.run._node) - self.lost)
+        if len(nodes) > 1:
+            node = self.random.choice(nodes)
+            self.lost.add(node)
+            self.waits_again(self.run.lost(node, self.now))
+            assert node not in self.running.values()
+
+    def do_back(self):
+        if self.lost:
+            node = self.random.choice(sorted(self.lost))
+            self.lost.discard(node)
+            self.run.back(node)
+
+    def do_evicted(self):
+        held = self.run.state()["holds"]
+        pairs = [(n, f) for n, files in zip(self.run._node, held) for f in files]
+        if pairs:
+            node, file = self.random.choice(pairs)
+            self.waits_again(self.run.evicted(node, file))
+
+    def do_saved(self):
+        notes = list(self.run.notes)
+        self.run = WorkflowDispatcher.restore(json.loads(json.dumps(self.run.state())))
+        assert self.run.notes == [], notes
+
+
+@pytest.mark.parametrize("products", ["storage", "nodes"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_copy_has_a_source_whatever_happens(policy, products):
+    for seed in range(4):
+        run = run_of(policy, nodes=4, products=products)
+        rows = [task(f"r{k}", reads=["a", "b"]) for k in range(6)]
+        rows += [task(f"w{k}", reads=["a"], writes=["cd"[k]]) for k in range(2)]
+        rows += [task(f"u{k}", reads=["c", "d"]) for k in range(6)]
+        run.submit(rows)
+        engine = Engine(run, seed)
+        for _ in range(60):
+            engine.act()
+        for node in sorted(engine.lost):
+            engine.run.back(node)
+        engine.lost.clear()
+        for _ in range(60):
+            engine.now += 1.0
+            engine.do_next()
+            engine.do_arrives()
+            engine.do_ends()
+        assert len(engine.run._ended) == len(rows), (seed, engine.running)

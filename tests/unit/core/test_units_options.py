@@ -4,7 +4,13 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from ioopt.errors import UsageError
-from ioopt.options import Deadline, SolveOptions, parse_assignments, parse_settings
+from ioopt.options import (
+    Deadline,
+    SolveOptions,
+    limit_before,
+    parse_assignments,
+    parse_settings,
+)
 from ioopt.protocols import Incumbents
 from ioopt.units import parse_bytes, parse_rate, parse_seconds
 
@@ -117,6 +123,14 @@ def test_deadline_counts_from_its_start():
     now[0] = 111.0
     assert deadline.expired() and deadline.remaining() == 0.0
     assert Deadline(None).remaining() == float("inf")
+
+
+@pytest.mark.parametrize("seconds", [0.01, 1.0, 2.0, 3.0, 5.0, 10.0, 3600.0])
+def test_a_solve_with_its_overtime_ends_before_the_deadline_of_its_caller(seconds):
+    limit = limit_before(seconds, 0.8)
+    assert 0.25 * seconds <= limit <= 0.8 * seconds
+    if seconds >= 2.0:  # a shorter deadline is less than the overtime
+        assert Deadline(limit).with_overtime().limit_seconds < 0.95 * seconds
 
 
 class Knobs(BaseModel):
