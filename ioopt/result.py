@@ -399,7 +399,8 @@ class ComparisonRow(Result):
 
     ``reference`` is true for a solver that breaks a rule of the machine by design; such
     a row has no ratio. ``base`` names the base instance: instances of one preset and
-    seed with other settings have the same. ``exit_code`` is that of the command if only
+    seed with other settings have the same. ``generated`` are the settings of a generated
+    instance, such as its disks. ``exit_code`` is that of the command if only
     this solver failed.
     """
 
@@ -408,6 +409,7 @@ class ComparisonRow(Result):
     ratio_to_best: float | None = None
     reference: bool = False
     base: str | None = None
+    generated: dict[str, Any] = Field(default_factory=dict)
     exit_code: int | None = None
 
 

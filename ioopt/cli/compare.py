@@ -24,7 +24,14 @@ from ioopt.comparing import (
 from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.comparing.picture import plot_comparison
-from ioopt.comparing.runs import Runs, baseline_of, parse_labels, require_compared
+from ioopt.comparing.runs import (
+    Runs,
+    baseline_of,
+    joined,
+    parse_labels,
+    parts_by,
+    require_compared,
+)
 from ioopt.comparing.summary import baseline_ratios
 from ioopt.errors import ExitCode, UsageError
 from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind
@@ -77,6 +84,11 @@ Examples:
     help="Name of a solver in tables and pictures; may be given again.",
 )
 @click.option(
+    "--by",
+    metavar="SETTING",
+    help="One summary for each value of a setting of generated instances, as disk.",
+)
+@click.option(
     "--wide",
     is_flag=True,
     help="All columns, however wide the terminal is; after the summary of several "
@@ -98,6 +110,7 @@ def compare(
     measure: str | None,
     baseline: str | None,
     labels: tuple[str, ...],
+    by: str | None,
     wide: bool,
     picture: str | None,
     plot_width: float | None,
@@ -114,16 +127,21 @@ def compare(
         raise UsageError("--plot-width is the width of a picture: add --plot OUT.pdf")
     if picture is not None:
         check_target(picture)
+    if by is not None and (picture is not None or form in ("json", "csv")):
+        raise UsageError(
+            "--by makes tables, one for each value of the setting: leave out --plot, "
+            "and take --format table, markdown or latex"
+        )
     names = with_folders_opened(file)
     sources = [opened(name) for name in names]
     problems = [source for source in sources if not isinstance(source, Runs)]
     stored = [source for source in sources if isinstance(source, Runs)]
     if stored:
-        _refuse_with_stored(names, names[sources.index(stored[0])])
-        runs = _told_again(stored[0], baseline, labels)
+        _refuse_with_stored(names[sources.index(stored[0])], bool(problems))
+        runs = _told_again(joined(stored), baseline, labels)
     else:
         runs = _run(names, problems, solvers, how, measure, baseline, labels)
-    write_text(output or "-", _render(runs, form, wide))
+    write_text(output or "-", _render(runs, form, wide, by))
     if not quiet():
         _tell(runs.rows)
     if picture is not None:
@@ -147,20 +165,29 @@ def _told_again(runs: Runs, baseline: str | None, labels: Sequence[str]) -> Runs
     return runs._replace(baseline=chosen, labels=given)
 
 
-PRINTING = {"file", "baseline", "labels", "wide", "picture", "plot_width", "output"}
+PRINTING = {
+    "file",
+    "by",
+    "baseline",
+    "labels",
+    "wide",
+    "picture",
+    "plot_width",
+    "output",
+}
 PRINTING |= {"form", "quiet", "verbose", "traceback"}
 """The parameters of the command that say how runs are printed, not how they are
 made.
 """
 
 
-def _refuse_with_stored(names: Sequence[str], stored: str) -> None:
-    """Raise UsageError if the file *stored*, which has runs, is not the only one of
-    *names*, or if an option of the command line is for solving.
+def _refuse_with_stored(stored: str, mixed: bool) -> None:
+    """Raise UsageError if the file *stored*, which has runs, is *mixed* with instances,
+    or if an option of the command line is for solving.
     """
-    if len(names) > 1:
+    if mixed:
         raise UsageError(
-            f"{stored} has stored runs: name it alone, or name only instances"
+            f"{stored} has stored runs: name only such files, or only instances"
         )
     context = click.get_current_context()
     for option in context.command.params:
@@ -246,21 +273,31 @@ def _rivals(
     return tuple(quick)
 
 
-def _render(runs: Runs, form: str, wide: bool) -> str:
+def _render(runs: Runs, form: str, wide: bool, by: str | None) -> str:
     """Return the comparison as text in the format *form*; JSON has the format
-    ``ioopt/comparison``.
+    ``ioopt/comparison``. With *by*, there is a summary for each value of this setting.
     """
     if form == "json":
         return dump_json(runs.document())
-    rows, kind, measure, baseline, _ = runs.labelled()
+    shown = runs.labelled()
+    rows, kind, measure, baseline, _ = shown
     if form == "csv":
         return render(*text.raw_table(rows), "csv")
     width = None if wide else terminal_width()
     shape = cast(Form, form)
     parts = []
     several = len(runs.instances) > 1
+    if by is not None and not several:
+        raise UsageError("--by makes summaries of several FILEs, and there is one")
     if several and baseline is not None:
-        parts.append(text.summary_text(rows, kind, measure, baseline, shape, width))
+        summed = {"": shown} if by is None else parts_by(shown, by)
+        for value, part in summed.items():
+            told = f"{by}={value}: " if value else ""
+            parts.append(
+                text.summary_text(
+                    part.rows, kind, measure, baseline, shape, width, told
+                )
+            )
     if wide or not several:
         parts.append(text.comparison_text(rows, kind, measure, width, shape))
         if baseline is not None:
