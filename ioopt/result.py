@@ -399,9 +399,9 @@ class ComparisonRow(Result):
 
     ``reference`` is true for a solver that breaks a rule of the machine by design; such
     a row has no ratio. ``base`` names the base instance: instances of one preset and
-    seed with other settings have the same. ``generated`` are the settings of a generated
-    instance, such as its disks. ``exit_code`` is that of the command if only
-    this solver failed.
+    seed with other settings have the same. ``generated`` are the settings with which
+    the instance was generated. ``exit_code`` is that of the command if only this solver
+    failed.
     """
 
     model_config = ConfigDict(extra="ignore")

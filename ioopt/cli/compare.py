@@ -31,6 +31,7 @@ from ioopt.comparing.runs import (
     parse_labels,
     parts_by,
     require_compared,
+    require_stated,
 )
 from ioopt.comparing.summary import baseline_ratios
 from ioopt.errors import ExitCode, UsageError
@@ -134,13 +135,15 @@ def compare(
         )
     names = with_folders_opened(file)
     sources = [opened(name) for name in names]
+    if by is not None and len(names) == 1 and not isinstance(sources[0], Runs):
+        raise UsageError("--by makes summaries of several FILEs, and there is one")
     problems = [source for source in sources if not isinstance(source, Runs)]
     stored = [source for source in sources if isinstance(source, Runs)]
     if stored:
         _refuse_with_stored(names[sources.index(stored[0])], bool(problems))
         runs = _told_again(joined(stored), baseline, labels)
     else:
-        runs = _run(names, problems, solvers, how, measure, baseline, labels)
+        runs = _run(names, problems, solvers, how, measure, baseline, labels, by)
     write_text(output or "-", _render(runs, form, wide, by))
     if not quiet():
         _tell(runs.rows)
@@ -208,13 +211,18 @@ def _run(
     measure: str | None,
     baseline: str | None,
     labels: Sequence[str],
+    by: str | None,
 ) -> Runs:
-    """Run the solvers on all *problems*, which have the *names* on the command line."""
-    for name in names:
+    """Run the solvers on all *problems*, which have the *names* on the command line, if
+    they state the setting *by*.
+    """
+    for name, problem in zip(names, problems):
+        if by is not None:
+            require_stated(by, name, (problem.meta or {}).get("settings", {}))
         if names.count(name) > 1:
             raise UsageError(f"{name} is given {names.count(name)} times")
     kind = _common_kind(names, problems)
-    by = measure_of(kind, measure)
+    metric = measure_of(kind, measure)
     solvers += _rivals(kind, problems, solvers)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
     compared = list(dict.fromkeys(name for some in chosen for name in some))
@@ -234,7 +242,7 @@ def _run(
         if interrupted(rows):
             break
     chosen_baseline = baseline or baseline_of(kind, compared, len(problems))
-    return Runs(rows, kind, by, chosen_baseline, labelled)
+    return Runs(rows, kind, metric, chosen_baseline, labelled)
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
@@ -287,8 +295,6 @@ def _render(runs: Runs, form: str, wide: bool, by: str | None) -> str:
     shape = cast(Form, form)
     parts = []
     several = len(runs.instances) > 1
-    if by is not None and not several:
-        raise UsageError("--by makes summaries of several FILEs, and there is one")
     if several and baseline is not None:
         summed = {"": shown} if by is None else parts_by(shown, by)
         for value, part in summed.items():

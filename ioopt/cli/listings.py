@@ -270,13 +270,14 @@ def generate(
     changed = "".join(f"-{key}={value}" for key, value in settings.items())
     replaced = 0
     for problem in made:
-        # Instances of other settings may have the same name, but not the same file.
-        file = folder / f"{problem.name}{changed}.json".replace("/", "_")
-        text = _instance_text(problem)
+        # Instances of other settings are other instances, also in a later comparison.
+        name = f"{problem.name}{changed}".replace("/", "_")
+        file = folder / f"{name}.json"
+        text = _instance_text(problem.model_copy(update={"name": name}))
         replaced += file.exists() and file.read_text("utf-8") != text
         write_text(file, text)
     if not quiet():
-        others = f"; {replaced} files had other contents" if replaced else ""
+        others = f"; {replaced} of the files had other contents" if replaced else ""
         say(f"{counted(count, 'instance')} in {output}{others}")
 
 

@@ -377,6 +377,7 @@ def _chosen(
     settings_class = spec.settings_class()
     known = set() if settings_class is None else {*settings_class.model_fields}
     shared = {key: value for key, value in common.items() if key in known}
+    registry.settings_for(spec, shared | own)  # refuse before anything is solved
     return _Choice(text, spec, name, known, shared | own)
 
 

@@ -1,5 +1,6 @@
 """Draw a comparison as one picture: bars for one instance, ratios for several."""
 
+import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
@@ -50,8 +51,10 @@ BESIDE = 0.22
 """The share of the width of such a picture that the longest name may take beside the
 ratios; longer names stand above their rows.
 """
-ABOVE = 0.45
-"""The distance of such a name from its row, in rows."""
+ROOM = 0.3
+"""The height in inches that a row needs beside the names above it."""
+MEAN_LETTERS = 9
+"""The characters of the larger type of ticks that the mean beside such a name takes."""
 MM_PER_TICK = 9.0
 """The least distance in millimetres of two ticks of such a picture."""
 WIDE = 3.0
@@ -193,9 +196,15 @@ def plot_ratios(
     named = list(ratios)
     if len(counts) > 1:
         named = [f"{name} (n = {len(some)})" for name, some in ratios.items()]
-    names = _folded(named, width)
-    above = width is not None and max(map(len, named)) > BESIDE * _letters(width)
-    axes = new_axes(8, 1.3 + (0.52 * len(names) if above else _height(names, 0.42)))
+    letters = math.inf if width is None else _letters(width)
+    above = max(map(len, named)) > BESIDE * letters
+    if above:
+        names = [folded(name, int(letters) - MEAN_LETTERS) for name in named]
+        high = _height(names, LINE) + ROOM * len(names)
+    else:
+        names = _folded(named, width)
+        high = _height(names, 0.42)
+    axes = new_axes(8, 1.3 + high)
     known = [pair.ratio for some in ratios.values() for pair in some]
     for place, (name, pairs) in enumerate(ratios.items()):
         some = [pair.ratio for pair in pairs]
@@ -213,18 +222,21 @@ def plot_ratios(
         # The dot is small, so that short intervals are seen beside it.
         style = {**series(0), "linestyle": "none", "markersize": 3}
         axes.errorbar(mean, place, xerr=ends, capsize=4, lw=1.6, zorder=3, **style)
-        first = "geo. mean " if above and place == 0 else ""
-        _beside(axes, place, f"{first}{mean:.3f}", above)
+        if above:
+            first = "geo. mean " if place == 0 else ""
+            _above(axes, 1.0, place, f"{first}{mean:.3f}", "right")
+        else:
+            _beside(axes, place, f"{mean:.3f}")
     axes.axvline(1.0, **LIMIT | ({} if width is None else {"lw": 1.0}))
     _ratio_ticks(axes, known, width)
     if above:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
-        for place, name in enumerate(named):
-            _write(axes, 0.0, place - ABOVE, shortened(name, int(_letters(width) - 9)))
+        for place, name in enumerate(names):
+            _above(axes, 0.0, place, name, "left")
     else:
         axes.set_yticks(range(len(names)), names, fontsize="small")
-        _beside(axes, -0.6, "geo. mean", above)
+        _beside(axes, -0.6, "geo. mean")
     axes.set_ylim(len(names) - 0.4, -0.9 if above else -0.6)
     pairs_said = f", n = {counts.pop()}" if len(counts) == 1 else ""
     axes.set_xlabel(f"{words} (factor){pairs_said}")
@@ -233,25 +245,25 @@ def plot_ratios(
     return axes
 
 
-def _beside(axes: Any, place: float, text: str, above: bool) -> None:
-    """Write *text* to the right of the row at *place*, or *above* its right end."""
-    if above:
-        _write(axes, 1.0, place - ABOVE, text, ha="right")
-    else:
-        _write(axes, 1.02, place, text)
-
-
-def _write(axes: Any, x: float, y: float, text: str, ha: str = "left") -> None:
-    """Write *text* at *x*, a share of the width of the panel, and at row *y*."""
+def _beside(axes: Any, place: float, text: str) -> None:
+    """Write *text* to the right of the row at *place*."""
     across = axes.get_yaxis_transform()
-    axes.text(
-        x,
-        y,
+    axes.text(1.02, place, text, va="center", fontsize="small", transform=across)
+
+
+def _above(axes: Any, x: float, place: int, text: str, side: str) -> None:
+    """Write *text* above the row at *place*, aligned to its *side* at *x*, which is a
+    share of the width of the panel.
+    """
+    axes.annotate(
         text,
-        ha=ha,
-        va="center",
+        (x, place),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(0, 8),
+        textcoords="offset points",
+        ha=side,
+        va="bottom",
         fontsize="small",
-        transform=across,
         bbox={"color": "white", "pad": 0.5},  # the line at 1 does not cross it
     )
 

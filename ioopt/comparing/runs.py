@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -177,9 +178,14 @@ def parts_by(runs: Runs, setting: str) -> dict[str, Runs]:
     for row in runs.rows:
         require_stated(setting, row["instance"], row["generated"])
         parts.setdefault(row["generated"][setting], []).append(row)
-    numbers = all(isinstance(value, (int, float)) for value in parts)
-    ordered = sorted(parts, key=None if numbers else str)  # type: ignore[arg-type]
-    return {str(value): runs._replace(rows=parts[value]) for value in ordered}
+    ordered = sorted(parts.items(), key=lambda part: _rank(part[0]))
+    return {str(value): runs._replace(rows=rows) for value, rows in ordered}
+
+
+def _rank(value: object) -> tuple[float, str]:
+    """Return the sorting key of a setting's value: numbers come first, then text."""
+    number = isinstance(value, (int, float))
+    return (float(str(value)), "") if number else (math.inf, str(value))
 
 
 def require_stated(setting: str, instance: str, generated: Json) -> None:

@@ -7,6 +7,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import Callable, Mapping
+from functools import wraps
 from inspect import Parameter
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
@@ -72,6 +73,7 @@ def own_solver(function: Function, name: str) -> OwnSolver:
     else:
         settings, build = _of_class(beside, name)
 
+    @wraps(function)
     def solve(problem: object, asked: SolveRequest[Any, Any]) -> object:
         given = _given(asked.settings) if fields else {}
         if build is not None:
@@ -84,6 +86,8 @@ def own_solver(function: Function, name: str) -> OwnSolver:
             return function(problem, asked, **given)
         return function(problem, request=asked, **given)
 
+    # The wrapper counts as the user's, not as one of ioopt's functions.
+    solve.__module__ = getattr(function, "__module__", None) or "outside"
     return OwnSolver(solve, settings)
 
 
