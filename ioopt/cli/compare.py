@@ -3,7 +3,7 @@ one table by one measure.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import click
@@ -145,8 +145,7 @@ def compare(
     else:
         runs = _run(names, problems, solvers, how, measure, baseline, labels, by)
     write_text(output or "-", _render(runs, form, wide, by))
-    if not quiet():
-        _tell(runs.rows)
+    _tell(list(filter(_went_wrong, runs.rows)) if quiet() else runs.rows)
     if picture is not None:
         shown = runs.labelled()
         name = shown.measure.name
@@ -157,15 +156,27 @@ def compare(
 
 def _told_again(runs: Runs, baseline: str | None, labels: Sequence[str]) -> Runs:
     """Return stored runs with the *baseline* and the *labels* given, if any."""
+    by_label = {label: solver for solver, label in runs.labels.items()}
     chosen = (
-        baseline
+        by_label.get(baseline or "", baseline)
         or runs.baseline
         or baseline_of(runs.kind, runs.solvers, len(runs.instances))
     )
     require_compared(chosen, runs.solvers)
     known = [f"{solver}={label}" for solver, label in runs.labels.items()]
-    given = parse_labels([*known, *labels], runs.solvers)
+    new = [_of_solver(text, by_label) for text in labels]
+    given = parse_labels([*known, *new], runs.solvers)
     return runs._replace(baseline=chosen, labels=given)
+
+
+def _of_solver(text: str, by_label: Mapping[str, str]) -> str:
+    """Return *text*, such as ``Ours=Mine``, with the solver's name in place of the
+    label with which it begins, if any.
+    """
+    for label, solver in by_label.items():
+        if text.startswith(f"{label}="):
+            return solver + text.removeprefix(label)
+    return text
 
 
 PRINTING = {
@@ -357,6 +368,11 @@ def _tell(rows: Sequence[Row]) -> None:
         line = f"{counted(count, 'violation')}{such} {example}"
         names = [row["instance"] for row in wrong]
         say(f"violation: {_where(names)}: {solver}: {line}")
+
+
+def _went_wrong(row: Row) -> bool:
+    """Return whether a row has an error, which is told even where notes are not."""
+    return bool(row["violations"]) or row["status"] == Status.ERROR
 
 
 def _where(instances: Sequence[str]) -> str:

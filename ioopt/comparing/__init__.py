@@ -156,6 +156,8 @@ def _summary_frame(runs: Runs, baseline: str | None) -> pd.DataFrame:
     """Return the summary of *runs* as a DataFrame, indexed by the solver's name."""
     import pandas as pd
 
+    by_label = {label: solver for solver, label in runs.labels.items()}
+    baseline = by_label.get(baseline or "", baseline)
     require_compared(baseline, runs.solvers)
     chosen = baseline or runs.baseline or baseline_of(runs.kind, runs.solvers, 2)
     rows = summary_rows(runs.rows, runs.kind, runs.measure, str(chosen))

@@ -551,3 +551,25 @@ def test_runs_that_do_not_fit_together_are_refused(run, disks):
     ):
         code, out, err = run("compare", *words)
         assert (code, out) == (2, "") and said in err, err
+
+
+def test_labels_of_stored_runs_name_solvers(run, many):
+    kept(run, "--label", "mine.py:in_turn=Ours", "--label", "minmin=MinMin")
+    asked = ("compare", "r.json", "--baseline", "MinMin", "--label", "Ours=Mine")
+    code, out, _ = run(*asked)
+    assert code == 0 and "ratios to MinMin" in out and "\nMine " in out
+    assert "Ours" not in out
+
+
+def test_quiet_hides_no_reason_of_a_failure(run, many):
+    asked = ("compare", "many", "--solver", "mine.py:gives_up", *MINE[2:], "-q")
+    code, _, err = run(*asked)
+    assert code == 5 and err.count("\n") == 1 and "ValueError: " in err
+    assert "mine.py:" in err
+
+
+def test_a_store_of_a_sweep_is_named_as_one(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs.sqlite").write_bytes(b"SQLite format 3\0" + bytes(99))
+    code, _, err = run("compare", "runs.sqlite")
+    assert code == 2 and "runs.sqlite: a store of the runs of a sweep" in err
