@@ -399,8 +399,9 @@ class ComparisonRow(Result):
 
     ``reference`` is true for a solver that breaks a rule of the machine by design; such
     a row has no ratio. ``base`` names the base instance: instances of one preset and
-    seed with other settings have the same. ``exit_code`` is that of the command if only
-    this solver failed.
+    seed with other settings have the same. ``generated`` are the settings with which
+    the instance was generated. ``exit_code`` is that of the command if only this solver
+    failed.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -408,6 +409,7 @@ class ComparisonRow(Result):
     ratio_to_best: float | None = None
     reference: bool = False
     base: str | None = None
+    generated: dict[str, Any] = Field(default_factory=dict)
     exit_code: int | None = None
 
 

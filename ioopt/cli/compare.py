@@ -3,7 +3,7 @@ one table by one measure.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import click
@@ -24,7 +24,15 @@ from ioopt.comparing import (
 from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.comparing.picture import plot_comparison
-from ioopt.comparing.runs import Runs, baseline_of, parse_labels, require_compared
+from ioopt.comparing.runs import (
+    Runs,
+    baseline_of,
+    joined,
+    parse_labels,
+    parts_by,
+    require_compared,
+    require_stated,
+)
 from ioopt.comparing.summary import baseline_ratios
 from ioopt.errors import ExitCode, UsageError
 from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind
@@ -77,6 +85,11 @@ Examples:
     help="Name of a solver in tables and pictures; may be given again.",
 )
 @click.option(
+    "--by",
+    metavar="SETTING",
+    help="One summary for each value of a setting of generated instances, as disk.",
+)
+@click.option(
     "--wide",
     is_flag=True,
     help="All columns, however wide the terminal is; after the summary of several "
@@ -98,6 +111,7 @@ def compare(
     measure: str | None,
     baseline: str | None,
     labels: tuple[str, ...],
+    by: str | None,
     wide: bool,
     picture: str | None,
     plot_width: float | None,
@@ -114,18 +128,24 @@ def compare(
         raise UsageError("--plot-width is the width of a picture: add --plot OUT.pdf")
     if picture is not None:
         check_target(picture)
+    if by is not None and (picture is not None or form in ("json", "csv")):
+        raise UsageError(
+            "--by makes tables, one for each value of the setting: leave out --plot, "
+            "and take --format table, markdown or latex"
+        )
     names = with_folders_opened(file)
     sources = [opened(name) for name in names]
+    if by is not None and len(names) == 1 and not isinstance(sources[0], Runs):
+        raise UsageError("--by makes summaries of several FILEs, and there is one")
     problems = [source for source in sources if not isinstance(source, Runs)]
     stored = [source for source in sources if isinstance(source, Runs)]
     if stored:
-        _refuse_with_stored(names, names[sources.index(stored[0])])
-        runs = _told_again(stored[0], baseline, labels)
+        _refuse_with_stored(names[sources.index(stored[0])], bool(problems))
+        runs = _told_again(joined(stored), baseline, labels)
     else:
-        runs = _run(names, problems, solvers, how, measure, baseline, labels)
-    write_text(output or "-", _render(runs, form, wide))
-    if not quiet():
-        _tell(runs.rows)
+        runs = _run(names, problems, solvers, how, measure, baseline, labels, by)
+    write_text(output or "-", _render(runs, form, wide, by))
+    _tell(list(filter(_went_wrong, runs.rows)) if quiet() else runs.rows)
     if picture is not None:
         shown = runs.labelled()
         name = shown.measure.name
@@ -136,31 +156,52 @@ def compare(
 
 def _told_again(runs: Runs, baseline: str | None, labels: Sequence[str]) -> Runs:
     """Return stored runs with the *baseline* and the *labels* given, if any."""
+    by_label = {label: solver for solver, label in runs.labels.items()}
     chosen = (
-        baseline
+        by_label.get(baseline or "", baseline)
         or runs.baseline
         or baseline_of(runs.kind, runs.solvers, len(runs.instances))
     )
     require_compared(chosen, runs.solvers)
     known = [f"{solver}={label}" for solver, label in runs.labels.items()]
-    given = parse_labels([*known, *labels], runs.solvers)
+    new = [_of_solver(text, by_label) for text in labels]
+    given = parse_labels([*known, *new], runs.solvers)
     return runs._replace(baseline=chosen, labels=given)
 
 
-PRINTING = {"file", "baseline", "labels", "wide", "picture", "plot_width", "output"}
+def _of_solver(text: str, by_label: Mapping[str, str]) -> str:
+    """Return *text*, such as ``Ours=Mine``, with the solver's name in place of the
+    label with which it begins, if any.
+    """
+    for label, solver in by_label.items():
+        if text.startswith(f"{label}="):
+            return solver + text.removeprefix(label)
+    return text
+
+
+PRINTING = {
+    "file",
+    "by",
+    "baseline",
+    "labels",
+    "wide",
+    "picture",
+    "plot_width",
+    "output",
+}
 PRINTING |= {"form", "quiet", "verbose", "traceback"}
 """The parameters of the command that say how runs are printed, not how they are
 made.
 """
 
 
-def _refuse_with_stored(names: Sequence[str], stored: str) -> None:
-    """Raise UsageError if the file *stored*, which has runs, is not the only one of
-    *names*, or if an option of the command line is for solving.
+def _refuse_with_stored(stored: str, mixed: bool) -> None:
+    """Raise UsageError if the file *stored*, which has runs, is *mixed* with instances,
+    or if an option of the command line is for solving.
     """
-    if len(names) > 1:
+    if mixed:
         raise UsageError(
-            f"{stored} has stored runs: name it alone, or name only instances"
+            f"{stored} has stored runs: name only such files, or only instances"
         )
     context = click.get_current_context()
     for option in context.command.params:
@@ -181,13 +222,18 @@ def _run(
     measure: str | None,
     baseline: str | None,
     labels: Sequence[str],
+    by: str | None,
 ) -> Runs:
-    """Run the solvers on all *problems*, which have the *names* on the command line."""
-    for name in names:
+    """Run the solvers on all *problems*, which have the *names* on the command line, if
+    they state the setting *by*.
+    """
+    for name, problem in zip(names, problems):
+        if by is not None:
+            require_stated(by, name, (problem.meta or {}).get("settings", {}))
         if names.count(name) > 1:
             raise UsageError(f"{name} is given {names.count(name)} times")
     kind = _common_kind(names, problems)
-    by = measure_of(kind, measure)
+    metric = measure_of(kind, measure)
     solvers += _rivals(kind, problems, solvers)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
     compared = list(dict.fromkeys(name for some in chosen for name in some))
@@ -207,7 +253,7 @@ def _run(
         if interrupted(rows):
             break
     chosen_baseline = baseline or baseline_of(kind, compared, len(problems))
-    return Runs(rows, kind, by, chosen_baseline, labelled)
+    return Runs(rows, kind, metric, chosen_baseline, labelled)
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
@@ -246,13 +292,14 @@ def _rivals(
     return tuple(quick)
 
 
-def _render(runs: Runs, form: str, wide: bool) -> str:
+def _render(runs: Runs, form: str, wide: bool, by: str | None) -> str:
     """Return the comparison as text in the format *form*; JSON has the format
-    ``ioopt/comparison``.
+    ``ioopt/comparison``. With *by*, there is a summary for each value of this setting.
     """
     if form == "json":
         return dump_json(runs.document())
-    rows, kind, measure, baseline, _ = runs.labelled()
+    shown = runs.labelled()
+    rows, kind, measure, baseline, _ = shown
     if form == "csv":
         return render(*text.raw_table(rows), "csv")
     width = None if wide else terminal_width()
@@ -260,7 +307,14 @@ def _render(runs: Runs, form: str, wide: bool) -> str:
     parts = []
     several = len(runs.instances) > 1
     if several and baseline is not None:
-        parts.append(text.summary_text(rows, kind, measure, baseline, shape, width))
+        summed = {"": shown} if by is None else parts_by(shown, by)
+        for value, part in summed.items():
+            told = f"{by}={value}: " if value else ""
+            parts.append(
+                text.summary_text(
+                    part.rows, kind, measure, baseline, shape, width, told
+                )
+            )
     if wide or not several:
         parts.append(text.comparison_text(rows, kind, measure, width, shape))
         if baseline is not None:
@@ -314,6 +368,11 @@ def _tell(rows: Sequence[Row]) -> None:
         line = f"{counted(count, 'violation')}{such} {example}"
         names = [row["instance"] for row in wrong]
         say(f"violation: {_where(names)}: {solver}: {line}")
+
+
+def _went_wrong(row: Row) -> bool:
+    """Return whether a row has an error, which is told even where notes are not."""
+    return bool(row["violations"]) or row["status"] == Status.ERROR
 
 
 def _where(instances: Sequence[str]) -> str:

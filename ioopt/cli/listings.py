@@ -13,7 +13,7 @@ from ioopt import library as known
 from ioopt import registry
 from ioopt.catalog import bundled, entries
 from ioopt.cli import options
-from ioopt.cli.lazy import IooptCommand, IooptGroup, set_option
+from ioopt.cli.lazy import IooptCommand, IooptGroup, quiet, set_option
 from ioopt.cli.options import format_option, output_option
 from ioopt.errors import UsageError
 from ioopt.families import EXACT, Format, SolverSpec
@@ -21,8 +21,8 @@ from ioopt.formats.native import dump_json, read_bytes, write_bytes, write_text
 from ioopt.options import suggest
 from ioopt.problems.base import Json, Problem
 from ioopt.result import Result, relative_gap
-from ioopt.tables import percent, render, terminal_width
-from ioopt.units import quantity, title
+from ioopt.tables import percent, render, say, terminal_width
+from ioopt.units import counted, quantity, title
 
 
 @click.group(cls=IooptGroup, invoke_without_command=True)
@@ -267,8 +267,18 @@ def generate(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{output}: no folder to write to: {error.strerror}") from None
+    changed = "".join(f"-{key}={value}" for key, value in settings.items())
+    replaced = 0
     for problem in made:
-        write_text(folder / f"{problem.name}.json", _instance_text(problem))
+        # Instances of other settings are other instances, also in a later comparison.
+        name = f"{problem.name}{changed}".replace("/", "_")
+        file = folder / f"{name}.json"
+        text = _instance_text(problem.model_copy(update={"name": name}))
+        replaced += file.exists() and file.read_text("utf-8") != text
+        write_text(file, text)
+    if not quiet():
+        others = f"; {replaced} of the files had other contents" if replaced else ""
+        say(f"{counted(count, 'instance')} in {output}{others}")
 
 
 def _instance_text(problem: Problem) -> str:

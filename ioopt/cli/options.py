@@ -434,7 +434,7 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
     )
 
 
-PAPER_WIDTHS = (40.0, 400.0)
+PAPER_WIDTHS = (60.0, 400.0)
 """The least and the greatest width of a picture for a paper, in millimetres."""
 
 

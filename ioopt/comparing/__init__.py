@@ -15,6 +15,7 @@ from ioopt.comparing.runs import (
     Runs,
     baseline_of,
     is_stored,
+    joined,
     require_compared,
     runs_in,
 )
@@ -85,10 +86,11 @@ def compare(
     if baseline is not None and not summary:
         raise UsageError("baseline: the baseline of a summary: add summary=True")
     several, sources = _opened_all(source)
-    if isinstance(sources[0], Runs):
+    stored = [one for one in sources if isinstance(one, Runs)]
+    if stored:
         if solvers is not None:
             raise UsageError("stored runs are not solved again: leave out the solvers")
-        runs = sources[0]
+        runs = joined(stored)
         several = len(runs.instances) > 1
     else:
         runs = _run_all(sources, solvers, options)
@@ -122,7 +124,7 @@ def opened(source: Any) -> Problem | Runs:
 
 def _opened_all(source: Any) -> tuple[bool, list[Problem | Runs]]:
     """Return whether *source* may be several instances, a list or a folder, and what
-    is in it; stored runs must be alone.
+    is in it: only instances, or only stored runs.
     """
     if isinstance(source, (list, tuple)):
         several, sources = True, list(source)
@@ -132,8 +134,8 @@ def _opened_all(source: Any) -> tuple[bool, list[Problem | Runs]]:
     else:
         several, sources = False, [source]
     found = [opened(one) for one in sources]
-    if len(found) > 1 and any(isinstance(one, Runs) for one in found):
-        raise UsageError("name one file of stored runs, or only instances")
+    if len({isinstance(one, Runs) for one in found}) > 1:
+        raise UsageError("name only files of stored runs, or only instances")
     return several, found
 
 
@@ -154,6 +156,8 @@ def _summary_frame(runs: Runs, baseline: str | None) -> pd.DataFrame:
     """Return the summary of *runs* as a DataFrame, indexed by the solver's name."""
     import pandas as pd
 
+    by_label = {label: solver for solver, label in runs.labels.items()}
+    baseline = by_label.get(baseline or "", baseline)
     require_compared(baseline, runs.solvers)
     chosen = baseline or runs.baseline or baseline_of(runs.kind, runs.solvers, 2)
     rows = summary_rows(runs.rows, runs.kind, runs.measure, str(chosen))
@@ -212,7 +216,8 @@ def compare_rows(
     _doubt_own_claims(rows, chosen, by)
     add_ratios(rows, by, shared)
     base = _base_of(problem)
-    return [row | {"base": base} for row in rows]
+    generated = (problem.meta or {}).get("settings", {})
+    return [row | {"base": base, "generated": generated} for row in rows]
 
 
 def _base_of(problem: Problem) -> str | None:
@@ -374,6 +379,7 @@ def _chosen(
     settings_class = spec.settings_class()
     known = set() if settings_class is None else {*settings_class.model_fields}
     shared = {key: value for key, value in common.items() if key in known}
+    registry.settings_for(spec, shared | own)  # refuse before anything is solved
     return _Choice(text, spec, name, known, shared | own)
 
 

@@ -44,6 +44,11 @@ def add_ratios(
         row |= {"bound": answer.bound, "gap": answer.gap}
         if answer.status is Status.OPTIMAL:
             row["status"] = str(Status.OPTIMAL)
+    add_ratios_to_best(rows, measure)
+
+
+def add_ratios_to_best(rows: Sequence[Row], measure: Metric) -> None:
+    """Set ``ratio_to_best`` in all *rows* of one instance; references have none."""
     rivals = [row["value"] for row in rows if not row["reference"]]
     best = best_of(measure.sense, rivals)
     for row in rows:

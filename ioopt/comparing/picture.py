@@ -1,5 +1,6 @@
 """Draw a comparison as one picture: bars for one instance, ratios for several."""
 
+import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
@@ -46,6 +47,16 @@ PAPER = {"font.size": 8.0, "axes.linewidth": 0.6}
 """Settings of matplotlib for a picture that is printed at the size it has."""
 NAME_SHARE = 0.45
 """The share of the width of such a picture that names of solvers may take."""
+BESIDE = 0.22
+"""The share of the width of such a picture that the longest name may take beside the
+ratios; longer names stand above their rows.
+"""
+ROOM = 0.3
+"""The height in inches that a row needs beside the names above it."""
+MEAN_LETTERS = 9
+"""The characters of the larger type of ticks that the mean beside such a name takes."""
+MM_PER_TICK = 9.0
+"""The least distance in millimetres of two ticks of such a picture."""
 WIDE = 3.0
 """If the greatest ratio is more than this factor times the least, the axis of ratios is
 logarithmic.
@@ -132,7 +143,8 @@ def _fit_paper(axes: Any, width: float) -> None:
     high = figure.get_figheight()
     figure.set_size_inches(width / INCH, high * PAPER["font.size"] / PLAIN_SIZE)
     axes.tick_params(axis="y", labelsize="medium")
-    most = int((1 - NAME_SHARE) * _letters(width))
+    beside = NAME_SHARE if len(axes.get_yticks()) else 0.0
+    most = int((1 - beside) * _letters(width))
     axes.set_xlabel(textwrap.fill(axes.get_xlabel(), most))
     axes.set_title("")
 
@@ -180,9 +192,19 @@ def plot_ratios(
     beside a picture of *width* millimetres (None: a plain one). Solvers that *answered*
     lack a ratio because the baseline has no plan for the same instance.
     """
-    counts = [f"{name} ({len(some)})" for name, some in ratios.items()]
-    names = _folded(counts, width)
-    axes = new_axes(8, 1.3 + _height(names, 0.42))
+    counts = {len(some) for some in ratios.values()}
+    named = list(ratios)
+    if len(counts) > 1:
+        named = [f"{name} (n = {len(some)})" for name, some in ratios.items()]
+    letters = math.inf if width is None else _letters(width)
+    above = max(map(len, named)) > BESIDE * letters
+    if above:
+        names = [folded(name, int(letters) - MEAN_LETTERS) for name in named]
+        high = _height(names, LINE) + ROOM * len(names)
+    else:
+        names = _folded(named, width)
+        high = _height(names, 0.42)
+    axes = new_axes(8, 1.3 + high)
     known = [pair.ratio for some in ratios.values() for pair in some]
     for place, (name, pairs) in enumerate(ratios.items()):
         some = [pair.ratio for pair in pairs]
@@ -197,37 +219,69 @@ def plot_ratios(
         mean, ends = middle.mean, None
         if middle.low is not None and middle.high is not None:
             ends = [[mean - middle.low], [middle.high - mean]]
-        style = {**series(0), "linestyle": "none", "markersize": 6}
-        axes.errorbar(mean, place, xerr=ends, capsize=4, lw=1.8, zorder=3, **style)
-        axes.text(
-            1.02,
-            place,
-            f"{mean:.3f}",
-            va="center",
-            fontsize="small",
-            transform=axes.get_yaxis_transform(),
-        )
-    axes.axvline(1.0, **LIMIT)
-    if known and max(known) > WIDE * min(known) > 0:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.xaxis.set_minor_formatter(
-            lambda value, _: f"{value:g}" if max(known) < 10 else ""
-        )
-    axes.set_yticks(range(len(names)), names, fontsize="small")
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_xlabel(f"{words} (factor)")
-    axes.set_ylabel("solver (instances)", fontsize="small")
+        # The dot is small, so that short intervals are seen beside it.
+        style = {**series(0), "linestyle": "none", "markersize": 3}
+        axes.errorbar(mean, place, xerr=ends, capsize=4, lw=1.6, zorder=3, **style)
+        if above:
+            first = "geo. mean " if place == 0 else ""
+            _above(axes, 1.0, place, f"{first}{mean:.3f}", "right")
+        else:
+            _beside(axes, place, f"{mean:.3f}")
+    axes.axvline(1.0, **LIMIT | ({} if width is None else {"lw": 1.0}))
+    _ratio_ticks(axes, known, width)
+    if above:
+        axes.set_yticks([])
+        axes.spines["left"].set_visible(False)
+        for place, name in enumerate(names):
+            _above(axes, 0.0, place, name, "left")
+    else:
+        axes.set_yticks(range(len(names)), names, fontsize="small")
+        _beside(axes, -0.6, "geo. mean")
+    axes.set_ylim(len(names) - 0.4, -0.9 if above else -0.6)
+    pairs_said = f", n = {counts.pop()}" if len(counts) == 1 else ""
+    axes.set_xlabel(f"{words} (factor){pairs_said}")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.text(
-        1.02,
-        -0.6,
-        "geo. mean",
-        fontsize="small",
-        transform=axes.get_yaxis_transform(),
-    )
     axes.set_title(title or RATIO_TITLE, fontsize="small", pad=14)
     return axes
+
+
+def _beside(axes: Any, place: float, text: str) -> None:
+    """Write *text* to the right of the row at *place*."""
+    across = axes.get_yaxis_transform()
+    axes.text(1.02, place, text, va="center", fontsize="small", transform=across)
+
+
+def _above(axes: Any, x: float, place: int, text: str, side: str) -> None:
+    """Write *text* above the row at *place*, aligned to its *side* at *x*, which is a
+    share of the width of the panel.
+    """
+    axes.annotate(
+        text,
+        (x, place),
+        xycoords=axes.get_yaxis_transform(),
+        xytext=(0, 8),
+        textcoords="offset points",
+        ha=side,
+        va="bottom",
+        fontsize="small",
+        bbox={"color": "white", "pad": 0.5},  # the line at 1 does not cross it
+    )
+
+
+def _ratio_ticks(axes: Any, known: Sequence[float], width: float | None) -> None:
+    """Scale the axis of the *known* ratios, and choose as many round ticks as there is
+    room for.
+    """
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+    most = 10 if width is None else max(3, int(width / MM_PER_TICK))
+    if known and max(known) > WIDE * min(known) > 0:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
 
 
 def _rank(label: str) -> tuple[int, str]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ioopt import registry
-from ioopt.comparing.measures import Row
+from ioopt.comparing.measures import Row, add_ratios_to_best
 from ioopt.comparing.summary import baseline_ratios
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import Kind, Metric
 from ioopt.formats.native import validate
+from ioopt.options import suggest
 from ioopt.problems.base import Json
 from ioopt.registry import measure_of
 from ioopt.result import Comparison, ComparisonRow, measured
@@ -95,6 +98,105 @@ def runs_in(data: object, name: str) -> Runs:
     measure = measure_of(kind, document.measure)
     rows = [_row(row, measure.name) for row in document.rows]
     return Runs(rows, kind, measure, document.baseline, document.labels)
+
+
+def joined(stored: Sequence[Runs]) -> Runs:
+    """Return the runs of several files as one comparison, with the baseline and the
+    labels of the first file that has some.
+
+    Instances of one name are the same if they were generated from the same preset, seed
+    and settings; otherwise their settings are added to the name. Raises UsageError for
+    runs of several kinds or measures, for a run that two files have, and for instances
+    of one name that may differ.
+    """
+    first = stored[0]
+    if len(stored) == 1:
+        return first
+    for runs in stored:
+        if (runs.kind, runs.measure) != (first.kind, first.measure):
+            raise UsageError(
+                f"stored runs of {first.kind.kind} by {first.measure.name} and of "
+                f"{runs.kind.kind} by {runs.measure.name} make no comparison"
+            )
+    groups: dict[str, list[Row]] = {}
+    for instance, rows in _by_origin(stored).items():
+        solvers = [row["solver"] for row in rows]
+        for solver in solvers:
+            if solvers.count(solver) > 1:
+                raise UsageError(
+                    f"stored runs: {solver} on {instance} is in several files"
+                )
+        add_ratios_to_best(rows, first.measure)
+        groups[instance] = rows
+    labels: dict[str, str] = {}
+    for runs in stored:
+        labels = {**runs.labels, **labels}
+    baselines = [runs.baseline for runs in stored if runs.baseline is not None]
+    every = [row for rows in groups.values() for row in rows]
+    chosen = baselines[0] if baselines else None
+    return Runs(every, first.kind, first.measure, chosen, labels)
+
+
+def _by_origin(stored: Sequence[Runs]) -> dict[str, list[Row]]:
+    """Return the rows of *stored*, keyed by instance, under names that differ if the
+    instances do.
+    """
+    origins: dict[str, list[Json]] = {}
+    for runs in stored:
+        for row in runs.rows:
+            known = origins.setdefault(row["instance"], [])
+            origin = {"base": row["base"], **row["generated"]}
+            if origin not in known:
+                known.append(origin)
+    files = Counter(name for runs in stored for name in runs.instances)
+    found: dict[str, list[Row]] = {}
+    for runs in stored:
+        for row in runs.rows:
+            name = row["instance"]
+            if files[name] > 1 and not row["generated"]:
+                raise UsageError(
+                    f"stored runs: {name} is in several files, which do not say "
+                    "whether it is the same instance; compare the instances anew"
+                )
+            known = origins[name]
+            differ = [
+                f"{key}={value}"
+                for key, value in row["generated"].items()
+                if any(other.get(key) != value for other in known)
+            ]
+            whole = "-".join([name, *differ])
+            found.setdefault(whole, []).append(row | {"instance": whole})
+    return found
+
+
+def parts_by(runs: Runs, setting: str) -> dict[str, Runs]:
+    """Return the runs in parts, keyed by the value of a *setting* with which their
+    instances were generated, in ascending order. Raises UsageError if an instance
+    states no such setting.
+    """
+    parts: dict[object, list[Row]] = {}
+    for row in runs.rows:
+        require_stated(setting, row["instance"], row["generated"])
+        parts.setdefault(row["generated"][setting], []).append(row)
+    ordered = sorted(parts.items(), key=lambda part: _rank(part[0]))
+    return {str(value): runs._replace(rows=rows) for value, rows in ordered}
+
+
+def _rank(value: object) -> tuple[float, str]:
+    """Return the sorting key of a setting's value: numbers come first, then text."""
+    number = isinstance(value, (int, float))
+    return (float(str(value)), "") if number else (math.inf, str(value))
+
+
+def require_stated(setting: str, instance: str, generated: Json) -> None:
+    """Raise UsageError if *setting* is none of those with which *instance* was
+    *generated*.
+    """
+    if setting not in generated:
+        near = f"; {suggest(setting, generated)}" if generated else ""
+        raise UsageError(
+            f"--by {setting}: {instance} states no setting {setting!r}{near}"
+        )
 
 
 def _row(stored: ComparisonRow, measure: str) -> Row:

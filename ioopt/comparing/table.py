@@ -229,10 +229,11 @@ def summary_text(
     baseline: str,
     form: Form,
     width: int | None,
+    told: str = "",
 ) -> str:
     """Return the one table over several instances, with a line for each solver
     (:class:`SummaryRow`), and remarks that say what its figures are and what was left
-    out.
+    out. Its heading begins with *told*.
     """
     found = summary_rows(rows, kind, measure, baseline)
     times = column("seconds", [row.seconds for row in found])
@@ -247,7 +248,7 @@ def summary_text(
         shown, lines, form, width=width, keep=len(SUMMARY) - 2, sides="lrrlllrr"
     )
     count = counted(len(by_instance(rows)), "instance")
-    heading = f"{count}, by {measure}; ratios to {baseline}"
+    heading = f"{told}{count}, by {measure}; ratios to {baseline}"
     said = [
         _test_said(found, baseline),
         *_groups_said(found),

@@ -289,6 +289,11 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
             encoding = marked
             break
     begin = raw[:_SAMPLE_BYTES]
+    if raw.startswith(b"SQLite format 3\0"):
+        raise InstanceError(
+            f"{name}: a store of the runs of a sweep; `ioopt plot {name} -o page.html` "
+            "shows it"
+        )
     # ASCII text in UTF-16 has a NUL in every second byte.
     if encoding == "utf-8" and 3 * begin.count(0) > len(begin):
         raise InstanceError(

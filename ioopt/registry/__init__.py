@@ -470,10 +470,9 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
     ``file.py:function`` or as ``module:function``. Its module may be in the working
     folder.
 
-    The function takes the problem, or the problem and a
-    :class:`~ioopt.protocols.SolveRequest`; it returns an Outcome, a plan object or a
-    plan's dictionary. A class ``Settings`` in the function's module defines the keys of
-    ``--set``. Raises UsageError when there is no such function.
+    Its parameters are explained in :func:`ioopt.registry.own.own_solver`; it returns an
+    Outcome, a plan object or a plan's dictionary. Raises UsageError when there is no
+    such function.
     """
     if isinstance(wanted, str):
         name = wanted
@@ -489,43 +488,18 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
         raise UsageError(
             f"solver {name!r}: a {type(function).__name__}, not a function"
         )
-    settings = getattr(sys.modules.get(function.__module__), "Settings", None)
+    from ioopt.registry.own import own_solver
+
+    solve, settings = own_solver(function, name)
     summary = inspect.getdoc(function) or "a function of the caller"
     return SolverSpec(
         name,
         (kind.kind,),
-        _of_problem_alone(function) if _takes_one(function) else function,
+        solve,
         summary.splitlines()[0],
         "outside",
         settings=settings,
     )
-
-
-def _takes_one(function: Callable[..., object]) -> bool:
-    """Return whether *function* takes the problem alone, without the request; False if
-    its parameters are unknown.
-    """
-    try:
-        parameters = inspect.signature(function)
-    except ValueError:
-        return False
-    try:
-        parameters.bind("problem", "request")
-    except TypeError:
-        return True
-    return False
-
-
-def _of_problem_alone(function: Callable[..., object]) -> Callable[..., object]:
-    """Return a solver that calls *function* with the problem and without the
-    request.
-    """
-
-    @wraps(function)
-    def solve(problem: object, request: object) -> object:
-        return function(problem)
-
-    return solve
 
 
 def _find(target: str) -> object:
@@ -567,9 +541,9 @@ def _importing(function: Callable[..., object], folder: str) -> Callable[..., ob
     """Return *function*, which may import modules of *folder* while it runs."""
 
     @wraps(function)
-    def run(*given: object) -> object:
+    def run(*given: object, **named: object) -> object:
         with _imports_from(folder):
-            return function(*given)
+            return function(*given, **named)
 
     return run
 

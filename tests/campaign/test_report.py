@@ -224,5 +224,5 @@ def test_a_sweep_is_by_one_measure_and_draws_its_ratios(tmp_path):
     path, target = stored(tmp_path, ROWS), tmp_path / "ratios.svg"
     assert main(["plot", path, "--picture", "ratios", "-o", str(target)]) == 0
     words = target.read_text()
-    assert "over the best of the instance" in words and "exact (2)" in words
+    assert "over the best of the instance" in words and "n = 2" in words
     assert "Ratios to the best of each instance" in report_html([path])

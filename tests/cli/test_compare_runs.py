@@ -96,7 +96,7 @@ def test_options_of_solving_are_refused_for_stored_runs(run, many):
         (("--solver", "minmin"), "leave out --solver"),
         (("--time-limit", "5"), "leave out --time-limit"),
         (("--measure", "makespan_seconds"), "leave out --measure"),
-        (("many",), "r.json has stored runs: name it alone"),
+        (("many",), "r.json has stored runs: name only such files"),
         (("--baseline", "heft"), "--baseline 'heft' is not among the solvers"),
     ):
         code, out, err = run("compare", "r.json", *words)
@@ -159,7 +159,8 @@ def test_labels_name_solvers_everywhere(run, many, tmp_path):
     for target in (("compare", "r.json", "--plot"), ("plot", "r.json", "-o")):
         assert run(*target, "out.svg")[0] == 0
         text = (tmp_path / "out.svg").read_text()
-        assert "MinMin (6)" in text and "over that of Ours_1 &amp; more" in text
+        assert "MinMin" in text and "over that of Ours_1 &amp; more" in text
+        assert text.count("n = 6") == 1
 
 
 def test_a_label_is_for_a_solver_that_is_compared(run, many):
@@ -391,15 +392,50 @@ def test_names_in_pictures_are_folded_not_cut(run, many):
     pytest.importorskip("matplotlib")
     kept(run, "--solver", "link-aware:evaluations=20,robust=no")
     rows = json.loads(Path("r.json").read_text())["rows"]
-    for some in (rows, rows[:3]):
-        axes = plot_comparison(some, "makespan_seconds", None, 85.0)
-        names = [text.get_text() for text in axes.get_yticklabels()]
-        assert names[-1].startswith("link-aware:\nevaluations=20,")
-        assert "…" not in "".join(names) and axes.figure.get_figwidth() == 85 / 25.4
-        axes.figure.draw_without_rendering()
-        boxes = [text.get_window_extent() for text in axes.get_yticklabels()]
-        for above, below in pairwise(boxes):
-            assert above.y0 >= below.y1
+    axes = plot_comparison(rows[:3], "makespan_seconds", None, 85.0)
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names[-1].startswith("link-aware:\nevaluations=20,")
+    assert "…" not in "".join(names) and axes.figure.get_figwidth() == 85 / 25.4
+    axes.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axes.get_yticklabels()]
+    for above, below in pairwise(boxes):
+        assert above.y0 >= below.y1
+
+
+@pytest.mark.parametrize("width", [60.0, 85.0, 170.0])
+def test_a_narrow_picture_has_names_above_and_shows_its_intervals(run, many, width):
+    """No text lies on another or on a stroke; the interval is wider than its dot; there
+    are at least four ticks, and the number of instances stands there once.
+    """
+    pytest.importorskip("matplotlib")
+    kept(run, "--solver", "link-aware:evaluations=20,robust=no")
+    rows = json.loads(Path("r.json").read_text())["rows"]
+    for r in rows:  # ratios of 0.7, 1.0 and 1.3 to the best, with some spread
+        r["ratio_to_best"] = 0.7 + 0.3 * ["mine.py", "minmin", "link-aware"].index(
+            r["solver"].partition(":")[0]
+        )
+        r["ratio_to_best"] *= 1 + 0.04 * (len(r["instance"] + r["base"]) % 2)
+        r["ratio_to_best"] *= 1 + 0.03 * (int(r["instance"][-1]) % 3)
+    axes = plot_comparison(rows, "makespan_seconds", None, width)
+    axes.figure.draw_without_rendering()
+    texts = [text for text in axes.texts if text.get_text()]
+    boxes = [text.get_window_extent() for text in texts]
+    for k, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[:k])
+    strokes = [line for line in axes.lines if line.get_marker() == "|"]
+    rows_at = [
+        axes.transData.transform((1, line.get_ydata()[0]))[1] for line in strokes
+    ]
+    for box in boxes if width < 170 else ():
+        assert not any(box.y0 < at < box.y1 for at in rows_at)
+    for bar in axes.containers:
+        (low, high) = bar.lines[2][0].get_segments()[0][:, 0]
+        wide = axes.transData.transform([(low, 0), (high, 0)])[:, 0]
+        dot = bar.lines[0].get_markersize() * axes.figure.dpi / 72
+        assert wide[1] - wide[0] > dot
+    low, high = axes.get_xlim()
+    assert sum(low <= tick <= high for tick in axes.get_xticks()) >= 4
+    assert axes.get_xlabel().replace("\n", " ").endswith("n = 6")
 
 
 @pytest.mark.parametrize(
@@ -444,3 +480,96 @@ def test_presets_and_settings_have_meanings(run):
             for key, field in cls.model_fields.items():
                 assert field.description, (name, key)
                 assert re.search(rf"^{key} +\w", settings, re.M), (name, key)
+
+
+@pytest.fixture
+def disks(run, tmp_path, monkeypatch):
+    """A folder of three seeds with two sizes of disks."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(OWN)
+    words = ("replication", "--preset", "image-85", "--set", "tasks=12")
+    for disk in ("400MB", "1GB"):
+        more = ("--set", f"disk={disk}", "--count", "3", "-o", "disks")
+        code, _, err = run("instances", "generate", *words, *more)
+        assert code == 0 and err == "3 instances in disks\n"
+    return tmp_path / "disks"
+
+
+def test_generated_files_of_other_settings_replace_nothing(run, disks):
+    names = sorted(path.name for path in disks.iterdir())
+    assert len(names) == 6
+    assert names[0] == "image-85-12x4-s0-tasks=12-disk=1GB.json"
+    (disks / names[0]).write_text("{}")
+    words = ("--preset", "image-85", "--set", "tasks=12", "--set", "disk=1GB")
+    asked = ("instances", "generate", "replication", *words, "--count", "3", "-o")
+    err = run(*asked, "disks")[2]
+    assert err == "3 instances in disks; 1 of the files had other contents\n"
+    assert len(list(disks.iterdir())) == 6
+
+
+def test_stored_runs_of_several_files_are_one_comparison(run, disks):
+    """The table by disks is that of all runs at once, however they were kept."""
+    keep = ("--format", "json", "-o")
+    for name, some in (("small", "400MB"), ("large", "1GB")):
+        files = [str(path) for path in sorted(disks.glob(f"*disk={some}.json"))]
+        assert run("compare", *files, *MINE, *keep, f"{name}.json")[0] == 0
+    third = ("--solver", "job-data-present")
+    assert run("compare", "disks", *third, *keep, "more.json")[0] == 0
+    stored = ("compare", "small.json", "large.json", "more.json")
+    code, out, _ = run(*stored, "--by", "disk")
+    assert code == 0
+    assert "disk=1000000000: 3 instances" in out, out
+    first, second = out.split("disk=1000000000: 3 instances")
+    assert first.startswith("disk=400000000: 3 instances")
+    whole = run("compare", "disks", *MINE, *third, "--by", "disk")[1]
+    ratio = re.compile(r"^(\S+ +\d+ +\d\.\d{3})", re.M)
+    assert ratio.findall(whole) == ratio.findall(out)
+    assert len(ratio.findall(first)) == len(ratio.findall(second)) == 3
+    assert "6 instances" in run(*stored)[1]
+    frame = ioopt.compare(["small.json", "large.json"], summary=True)
+    assert list(frame["pairs"]) == [6, 6] and list(frame["independent"]) == [3, 3]
+
+
+def test_runs_that_do_not_fit_together_are_refused(run, disks):
+    small = [str(path) for path in sorted(disks.glob("*400MB.json"))]
+    run("compare", *small, *MINE, "--format", "json", "-o", "a.json")
+    document = json.loads(Path("a.json").read_text())
+    for row in document["rows"]:
+        del row["generated"]
+    Path("old.json").write_text(json.dumps(document))
+    solver = ("--solver", "gs", "--format", "json", "-o", "gang.json")
+    run("compare", "gang-mixed-60", *solver)
+    for words, said in (
+        (("a.json", "a.json"), "disk=400MB is in several files"),
+        (("a.json", "old.json"), "do not say whether it is the same instance"),
+        (("a.json", "gang.json"), "make no comparison"),
+        (("a.json", "--by", "dsk"), "did you mean 'disk'?"),
+        (("old.json", "--by", "disk"), "states no setting 'disk'\n"),
+        (("a.json", "--by", "disk", "--format", "csv"), "--by makes tables"),
+        (("cycle3", "eight-tasks", "--by", "disk"), "cycle3 states no setting"),
+        ((str(small[0]), "--by", "disk"), "and there is one"),
+    ):
+        code, out, err = run("compare", *words)
+        assert (code, out) == (2, "") and said in err, err
+
+
+def test_labels_of_stored_runs_name_solvers(run, many):
+    kept(run, "--label", "mine.py:in_turn=Ours", "--label", "minmin=MinMin")
+    asked = ("compare", "r.json", "--baseline", "MinMin", "--label", "Ours=Mine")
+    code, out, _ = run(*asked)
+    assert code == 0 and "ratios to MinMin" in out and "\nMine " in out
+    assert "Ours" not in out
+
+
+def test_quiet_hides_no_reason_of_a_failure(run, many):
+    asked = ("compare", "many", "--solver", "mine.py:gives_up", *MINE[2:], "-q")
+    code, _, err = run(*asked)
+    assert code == 5 and err.count("note: ") == 1
+    assert "ValueError: 8 tasks" in err and "at mine.py:8" in err
+
+
+def test_a_store_of_a_sweep_is_named_as_one(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs.sqlite").write_bytes(b"SQLite format 3\0" + bytes(99))
+    code, _, err = run("compare", "runs.sqlite")
+    assert code == 2 and "runs.sqlite: a store of the runs of a sweep" in err

@@ -276,7 +276,7 @@ def test_a_picture_for_a_paper_has_the_width_asked_for(run, many, tmp_path):
         assert box is not None and float(box[1]) == pytest.approx(85 / 25.4 * 72)
         assert b"/Type3" not in pdf
     for words, said in (
-        (("compare", *many, *asked[:-1], "5", "--plot", "out.pdf"), "40.0<=x<=400.0"),
+        (("compare", *many, *asked[:-1], "5", "--plot", "out.pdf"), "60.0<=x<=400.0"),
         (("compare", *many, *asked), "add --plot OUT.pdf"),
         (("plot", "a.json", "b.json", "-o", "o.pdf", "--width", "85"), "one compar"),
     ):

@@ -378,8 +378,8 @@ def test_a_comparison_of_several_instances_is_one_picture_of_ratios():
     ]
     rows.append(row("i0", "c", None))
     for baseline, solvers in (
-        (None, ["a (3)", "b (3)", "c (0)"]),
-        ("a", ["b (3)", "c (0)"]),
+        (None, ["a (n = 3)", "b (n = 3)", "c (n = 0)"]),
+        ("a", ["b (n = 3)", "c (n = 0)"]),
     ):
         axes = plot_comparison(rows, "makespan_seconds", baseline)
         assert panels(axes) == [axes]
