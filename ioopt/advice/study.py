@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ioopt.advice.answer import (
+    FEWEST_DRAWS,
     KNOWN,
     TRUSTED_SCALE,
     Advice,
@@ -112,12 +113,16 @@ def advise(
     return study.advice()
 
 
-def judged(question: Question, advice: Advice) -> BatchIoProblem:
+def judged(
+    question: Question, advice: Advice, submitted: bool = False
+) -> BatchIoProblem:
     """Return the jobs for which the details of *advice*, the answer to *question*, were
-    computed, as an instance.
+    computed, as an instance. If *submitted*, they have the submit times of the log,
+    otherwise its start times.
     """
     point = Point(advice.fraction.shown, advice.storage.shown, advice.period.shown)
-    return workload_of(question).instance(point, advice.scale)
+    log = question.trace if submitted else None
+    return workload_of(question).instance(point, advice.scale, log)
 
 
 class _Study:
@@ -362,8 +367,11 @@ class _Study:
         pays from some value on, the conclusion is that it depends on the figure. If the
         rate of a node is a guess, of which no other values are tried, nothing is
         concluded. Nor is it concluded that nothing pays if the rate of the storage is a
-        guess: many machines have less than the values tried.
+        guess: many machines have less than the values tried. A single draw concludes
+        nothing.
         """
+        if self.question.draws < FEWEST_DRAWS:
+            return Kind.UNCERTAIN
         if any(axis.decides for axis in axes):
             pays = any(axis.decides and axis.pays_from.value for axis in axes)
             return Kind.DEPENDS if pays else Kind.UNCERTAIN

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ioopt.advice.answer import TRUSTED_SCALE, Advice, Axis, Kind
+from ioopt.advice.answer import NEAR, TRUSTED_SCALE, Advice, Axis, Kind
 from ioopt.advice.spread import DAY, LEVEL, WORTH, Figure
 from ioopt.advice.workload import LARGE
 from ioopt.units import counted, quantity
@@ -265,16 +265,39 @@ def sentence(advice: Advice) -> str:
     best = advice.switch
     told = f"{effect(best.saves)} {place(advice)}"
     if advice.verdict == Kind.SAVES:
-        return f"Switch on {best.words}. It {told}."
+        return f"Switch on {best.words}. It {told}.{_near(advice)}"
     if advice.verdict == Kind.NOTHING:
         return (
             f"Change nothing: {_nowhere(advice)}the best setting, {best.name}, {told}."
+            f"{_near(advice)}"
         )
     told = f"the best setting, {best.name}, {told}"
     if advice.verdict == Kind.DEPENDS:
         names = " and ".join(line.name for line in _deciding(advice))
         return f"Not decided: it depends on the {names}; {told}. {_next(advice)}"
     return f"Inconclusive: {told}. {_next(advice)}"
+
+
+def _near(advice: Advice) -> str:
+    """Return the sentence that says to which limits the verdict is near, with a space
+    in front; empty if it is near none.
+    """
+    near = []
+    if advice.scale < (1 + NEAR) * TRUSTED_SCALE:
+        near.append(
+            f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting (no verdict "
+            f"above {100 * (1 - TRUSTED_SCALE):g} %)"
+        )
+    ends = (advice.switch.saves.low, advice.switch.saves.high)
+    end = ends[0] if advice.verdict == Kind.SAVES else ends[1]
+    if end is not None and abs(end - WORTH) < NEAR * WORTH:
+        near.append(
+            f"the interval ends at {_hundredths(end)} % (a change is worth it from "
+            f"{WORTH_WORDS} on)"
+        )
+    if not near:
+        return ""
+    return f" Near a limit: {'; '.join(near)}."
 
 
 def _unknown(advice: Advice) -> list[_Line]:
@@ -293,6 +316,11 @@ def _deciding(advice: Advice) -> list[_Line]:
 
 def _next(advice: Advice) -> str:
     """Return the sentence that says what to do next if nothing is decided."""
+    if advice.is_one_draw:
+        return (
+            "One draw tells nothing of how starts and assumed I/O change this; its "
+            "interval is of weeks of the log only. Next: run with --draws 5"
+        )
     lines = _unknown(advice)
     if advice.verdict == Kind.DEPENDS:
         lines = _deciding(advice)

@@ -125,6 +125,13 @@ GONE = together(
     help="Also write the jobs that were judged, with their assumed I/O, as an instance "
     "for compare, solve and simulate.",
 )
+@click.option(
+    "--instance-submit",
+    type=click.Choice(["start", "log"]),
+    default="start",
+    help="When the jobs of --instance are submitted: when the log started them, as "
+    "advise has it, or when the log says, so that other commands simulate a queue.",
+)
 @format_option("table", "json")
 def advise(
     log: str,
@@ -136,6 +143,7 @@ def advise(
     draws: int,
     resamples: int,
     instance: str | None,
+    instance_submit: str,
     **trace: Any,
 ) -> None:
     """Find out which setting or I/O policy shortens the jobs of the job log LOG (or -),
@@ -173,7 +181,7 @@ def advise(
             progress=lambda done, total: show(done, total, "replays done"),
         )
     if instance is not None:
-        problem = study.judged(question, advice)
+        problem = study.judged(question, advice, instance_submit == "log")
         write_text(instance, dump_json(problem.model_dump(mode="json", by_alias=True)))
     command = shlex.join(["ioopt", *sys.argv[1:]])
     if form == "json":
