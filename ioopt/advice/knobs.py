@@ -66,8 +66,7 @@ FREE = Option(IDEAL, IDEAL)
 TURNS = Option(
     "turns",
     "turns",
-    words="turns: all I/O of all jobs, in steps of its own, waits for its turn (a "
-    "token file)",
+    words="turns: all I/O in steps that wait for each other (a token file)",
     lines=(
         "# around each I/O step of every job; scripts and limits: docs/io-turns.md",
         "export IO_BYTES=BYTES   # of the step, such as $(du -sb FOLDER | cut -f1)",

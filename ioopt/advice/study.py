@@ -171,7 +171,8 @@ class _Study:
         """
         levels = [option for options in self.levels for option in options]
         every = (SHARING, FREE, *self.policies, *levels)
-        self._run(each, [Cell(point, 0, every) for point in self.by_fraction])
+        first = [Cell(point, 0, every) for point in self.by_fraction]
+        self._run(each, first, self._number_after_choice())
         self._choose()
         self.by_storage = [
             self.shown._replace(storage=rate) for rate in _storages(self.workload)
@@ -198,6 +199,19 @@ class _Study:
                 options = details if point == self.shown else axes
                 cells.append(Cell(point, draw, options, self.scales[point]))
         self._run(each, cells)
+
+    def _number_after_choice(self) -> int:
+        """Return the number of replays that follow those from which the options are
+        chosen.
+        """
+        axes = len((SHARING, FREE, "policy")) + len(self.levels)
+        details = axes - 1 + len(self.policies)
+        periods = {self.workload.io.period_seconds}
+        if not self.workload.period_given:
+            periods |= {*PERIODS}
+        beside = len(_storages(self.workload)) - 1 + len(periods) - 1
+        points = len(self.by_fraction) - 1 + beside
+        return beside * axes + (self.question.draws - 1) * (points * axes + details)
 
     def _run(self, each: Each, cells: Sequence[Cell], later: int = 0) -> None:
         """Replay *cells* and store their totals. *later* is the number of replays that

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from ioopt.advice.answer import NEAR, TRUSTED_SCALE, Advice, Axis, Kind
 from ioopt.advice.spread import DAY, LEVEL, WORTH, Figure
 from ioopt.advice.workload import LARGE
+from ioopt.formats.swf.log import MOST_IN_USE
 from ioopt.units import counted, quantity
 
 LEVEL_WORDS = f"{100 * LEVEL:g} %: "
 WORTH_WORDS = f"{100 * WORTH:g} %"
 _UNIT = re.compile(r"(?<=\d) (?=%|min|[kMGTP]?B/s)")
 """The space between a number and its unit, at which no line ends."""
+MACHINE = "--machine "
 PASTE = "  "
 """The characters in front of each line to paste."""
 
@@ -205,7 +207,10 @@ def machine_line(advice: Advice) -> str:
     source = "given"
     if not advice.node_rate_given:
         source = "a guess; state yours: --machine node_rate=RATE"
-    return f"Machine: {advice.nodes} nodes of {rate_text(advice.node_rate)} ({source})."
+    nodes = f"{advice.nodes} nodes"
+    if any(MOST_IN_USE in warning for warning in advice.warnings):
+        nodes += f" ({MOST_IN_USE})"
+    return f"Machine: {nodes} of {rate_text(advice.node_rate)} ({source})."
 
 
 def losers(advice: Advice) -> list[str]:
@@ -268,14 +273,21 @@ def sentence(advice: Advice) -> str:
         return f"Switch on {best.words}. It {told}.{_near(advice)}"
     if advice.verdict == Kind.NOTHING:
         return (
-            f"Change nothing: {_nowhere(advice)}the best setting, {best.name}, {told}."
-            f"{_near(advice)}"
+            f"Change nothing: {_nowhere(advice)}{_best(advice)} {told}.{_near(advice)}"
         )
-    told = f"the best setting, {best.name}, {told}"
+    told = f"{_best(advice)} {told}"
     if advice.verdict == Kind.DEPENDS:
         names = " and ".join(line.name for line in _deciding(advice))
         return f"Not decided: it depends on the {names}; {told}. {_next(advice)}"
-    return f"Inconclusive: {told}. {_next(advice)}"
+    why = "" if advice.node_rate_given else "nobody stated the rate of a node; "
+    return f"Inconclusive: {why}{told}. {_next(advice)}"
+
+
+def _best(advice: Advice) -> str:
+    """Return the words that name the best setting."""
+    if (advice.switch.saves.value or 0.0) < 0:
+        return f"no setting saves; the least harmful, {advice.setting},"
+    return f"the best setting, {advice.setting},"
 
 
 def _near(advice: Advice) -> str:
@@ -326,15 +338,20 @@ def _next(advice: Advice) -> str:
         lines = _deciding(advice)
     options = [line.option for line in lines]
     if not advice.node_rate_given:
-        options.insert(0, "--machine node_rate=RATE")
+        options.append("--machine node_rate=RATE")
     elif advice.scale < TRUSTED_SCALE and advice.verdict == Kind.UNCERTAIN:
         return (
             f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, so "
             "what the jobs really write decides. Next: give Darshan logs (--darshan)."
         )
     if options:
-        stated = " ".join(options).replace("RATE --machine ", "RATE,")
-        return f"Next: measure as docs/tune.md says, and state {stated}"
+        # All keys of the machine are in one option: node_rate, then storage_rate.
+        rates = sorted(option for option in options if option.startswith(MACHINE))
+        stated = [option for option in options if option not in rates]
+        if rates:
+            keys = ",".join(option.removeprefix(MACHINE) for option in rates)
+            stated.insert(0, MACHINE + keys)
+        return f"Next: measure as docs/tune.md says, and state {' '.join(stated)}"
     return f"A change is worth it from {WORTH_WORDS} on. {_more_days(advice)}"
 
 
@@ -355,8 +372,8 @@ def _more_days(advice: Advice) -> str:
     days = advice.span_seconds / DAY
     if width >= math.sqrt(MOST_LONGER) * margin:
         return (
-            "Next: leave all as it is; what it saves is too near to that for a longer "
-            "log to decide."
+            f"Next: leave all as it is; the saving is too near {WORTH_WORDS} for a "
+            "longer log to decide."
         )
     wanted = max(1.1 * days, days * (width / margin) ** 2)
     return (

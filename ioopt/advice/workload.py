@@ -263,7 +263,7 @@ def workload_of(question: Question) -> Workload:
         requested_size=question.requested_size,
         max_jobs=question.max_jobs,
     )
-    _require_enough(question.trace.name, problem)
+    _require_enough(question, problem)
     _require_rates(question.machine, problem)
     logged = log.usable_jobs()[0]
     owned, _ = matched(question.darshan, logged, log.epoch)
@@ -342,19 +342,21 @@ def _submitted(jobs: Sequence[Job], log: SwfTrace) -> list[Job]:
     return sorted(moved, key=lambda job: job.submit_seconds)
 
 
-def _require_enough(name: str, problem: BatchIoProblem) -> None:
+def _require_enough(question: Question, problem: BatchIoProblem) -> None:
     """Raise InstanceError if the log has too few jobs, or covers too short a time."""
+    name = question.trace.name
+    more = "" if question.max_jobs is None else "; take a larger --jobs"
     count = len(problem.jobs)
     if count < FEWEST_JOBS:
         raise InstanceError(
             f"{name}: {counted(count, 'job')} that can be used; advice needs at least "
-            f"{FEWEST_JOBS}"
+            f"{FEWEST_JOBS}{more}"
         )
     span = max(job.submit_seconds for job in problem.jobs)
     if span < SHORTEST_LOG:
         raise InstanceError(
             f"{name}: {quantity('seconds', span)} from the first start to the last; "
-            f"advice needs at least {quantity('seconds', SHORTEST_LOG)}"
+            f"advice needs at least {quantity('seconds', SHORTEST_LOG)}{more}"
         )
 
 

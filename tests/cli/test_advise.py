@@ -109,9 +109,9 @@ def test_two_jobs_whose_writes_overlap_by_hand():
     assert advice.storage.pays_to == (None, None, None)
     lines = verdict.answer(advice)
     assert lines[0] == (
-        "Switch on turns: all I/O of all jobs, in steps of its own, waits for its turn "
-        "(a token file). It saves 25.0 % of run time (95 %: 25.0 to 25.0) at 100 % I/O "
-        "and a storage of 10 B/s."
+        "Switch on turns: all I/O in steps that wait for each other (a token file). It "
+        "saves 25.0 % of run time (95 %: 25.0 to 25.0) at 100 % I/O and a storage of "
+        "10 B/s."
     )
     described = " ".join(lines[1:3]).split("'")[1]
     assert json.loads(described) == workload_of(pairs()).trace.machine.model_dump()
@@ -370,7 +370,13 @@ def test_inconclusive_names_the_next_step():
 def test_compare_and_advise_judge_the_same_jobs(run, tmp_path):
     """The instance that advise writes has the scale, and compare knows turns."""
     (tmp_path / "a.swf").write_text(log(60, 2, nodes=1))
-    words = (*QUICK, "--machine", "node_rate=10,storage_rate=10", "--io-period", "1h")
+    words = (
+        *QUICK,
+        "--machine",
+        "node_rate=10B/s,storage_rate=10B/s",
+        "--io-period",
+        "1h",
+    )
     words = (*words, "--io-fraction", "100%", "-o", "page.txt")
     code, out, _ = run("advise", "a.swf", *words, "--instance", "judged.json")
     assert code == 0 and "saves 25.0 % of run time" in " ".join(out.split())
@@ -390,7 +396,13 @@ def test_waits_are_said_to_be_those_of_no_log(run, tmp_path):
     lines = log(60, 2, nodes=1).replace("MaxProcs: 4", "MaxProcs: 1").splitlines()
     lines[2::2] = [line.replace(" 0 1800", " 2000 1800") for line in lines[2::2]]
     (tmp_path / "a.swf").write_text("\n".join(lines) + "\n")
-    words = (*QUICK, "--machine", "node_rate=10,storage_rate=10", "--io-fraction", "9%")
+    words = (
+        *QUICK,
+        "--machine",
+        "node_rate=10B/s,storage_rate=10B/s",
+        "--io-fraction",
+        "9%",
+    )
     waits = {}
     for when, said in (
         ("start", "started them"),
@@ -603,6 +615,17 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
             "the storage's rate 1 MB/s is below the rate of one node, 2 MB/s: advice",
         ),
         (log(), (), "(a guess) is below the rate of one node"),
+        (
+            log(),
+            ("--machine", "node_rate=1,storage_rate=1"),
+            "node_rate=1 has no unit and would be 1 B/s: write 1GB/s, 1MB/s or 1B/s",
+        ),
+        (
+            log(),
+            (*RATES, "--io-period", "30"),
+            "would be 30 s: write 30s, 30min or 30h",
+        ),
+        (log(), ("--jobs", "99"), "advice needs at least 100; take a larger --jobs"),
         (log(), ("--machine", "storage_rate=0"), "storage_rate"),
         (
             log(),
