@@ -56,8 +56,8 @@ ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
 GROUPS = (ALL, LARGE, HEAVY)
 
 OF_STARTS = (
-    "jobs are submitted when the log started them, so a wait is what longer run times "
-    "add."
+    "jobs are submitted when the log started them, and wait only if too few nodes are "
+    "free then."
 )
 OF_QUEUE = (
     "the queue of the instance (order {queue}, backfill {backfill}) starts the jobs, "
