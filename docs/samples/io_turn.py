@@ -6,6 +6,7 @@ FOLDER is one that all nodes see, with locks: ``machine.json`` there is the
 arbiter, made by the first call.
 """
 
+import argparse
 import fcntl
 import json
 import os
@@ -77,5 +78,16 @@ def main(what: str, folder: str, job: str, nodes: str = "1", size: str = "0") ->
         print(rate)
 
 
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("acquire", "release"))
+    parser.add_argument("folder", help="a folder that all nodes see")
+    parser.add_argument("job", help="the id of the job, such as $SLURM_JOB_ID")
+    parser.add_argument("nodes", nargs="?", default="1", help="nodes of the job")
+    parser.add_argument("size", nargs="?", default="0", help="bytes of the step")
+    return parser
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:6])
+    main(**vars(arguments().parse_args()))

@@ -36,6 +36,14 @@ verdict was wrong, and below it 5 of 15 verdicts would have been wrong.
 """
 
 
+FEWEST_DRAWS = 2
+"""The smallest number of draws from which a verdict is drawn: a single one cannot tell
+how much the result hangs on what was drawn.
+"""
+NEAR = 0.1
+"""A figure this near to its limit, as a share of the limit, is called near."""
+
+
 def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
     """Return the conclusion from the saving *saved* with its interval. *scale* is the
     factor by which the bytes of assumed I/O were multiplied.
@@ -177,6 +185,11 @@ class Advice:
     resamples: int
     blocks: str
     warnings: list[str]
+
+    @property
+    def is_one_draw(self) -> bool:
+        """Return whether there are too few draws for a verdict."""
+        return self.draws < FEWEST_DRAWS
 
     @property
     def switch(self) -> Switch:

@@ -10,15 +10,17 @@ draws.
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 from ioopt.advice.workload import Workload
 from ioopt.comparing import parse_solver
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
+from ioopt.problems.batch_io import Machine
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.settings import Settings
-from ioopt.units import quantity
+from ioopt.units import quantity, whole
 
 BASELINE = "base-line"
 """The policy of today's file systems: all transfers share the storage rate."""
@@ -64,10 +66,10 @@ FREE = Option(IDEAL, IDEAL)
 TURNS = Option(
     "turns",
     "turns",
-    words="turns: I/O steps of all jobs wait for each other (a token file)",
+    words="turns: all I/O in steps that wait for each other (a token file)",
     lines=(
-        "# each I/O step of every job script; both scripts: docs/io-turns.md",
-        "export IO_BYTES=800e9   # bytes of the step",
+        "# around each I/O step of every job; scripts and limits: docs/io-turns.md",
+        "export IO_BYTES=BYTES   # of the step, such as $(du -sb FOLDER | cut -f1)",
         "srun --prolog=/etc/slurm/turn-acquire.sh "
         "--epilog=/etc/slurm/turn-release.sh COMMAND",
     ),
@@ -97,10 +99,23 @@ def settings_of(workload: Workload) -> list[list[Option]]:
     widest = max(workload.trace.peak)
     rates = [workload.storage / by for by in RATE_LEVELS]
     limits = [rate_limit(rate) for rate in rates if rate < widest]
-    levels = [[TURNS]]
+    levels = [[_on_machine(TURNS, workload.trace.machine)]]
     if limits:
         levels.append(limits)
     return levels
+
+
+def _on_machine(turns: Option, machine: Machine) -> Option:
+    """Return the setting *turns* with the file that tells its script what *machine* the
+    jobs run on.
+    """
+    keys = {key: whole(value) for key, value in machine.model_dump().items()}
+    rates = {key: keys.pop(key) for key in [*keys] if key.endswith("_per_second")}
+    lines = (
+        f"echo '{json.dumps(keys)[:-1]},",
+        f"{json.dumps(rates)[1:]}' > /shared/turns/machine.json   # once",
+    )
+    return turns._replace(lines=(*lines, *turns.lines))
 
 
 def rate_limit(rate: float) -> Option:

@@ -395,9 +395,9 @@ def _traffic(advice: Advice) -> Picture:
     axes = plot_traffic(options, advice.storage.shown, BIN_SECONDS)
     return Picture(
         axes,
-        "Bytes that pass the storage, before and after, as means of each hour. Black: "
-        "at the limit all the hour. Where the storage is at its limit for a part of "
-        "an hour, the mean stays below the line.",
+        "Bytes that pass the storage, before and after, as means of each hour. Hours "
+        "at the limit throughout, if there are any, are black. Where the storage is at "
+        "its limit for a part of an hour, the mean stays below the line.",
     )
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ioopt.advice.answer import (
+    FEWEST_DRAWS,
     KNOWN,
     TRUSTED_SCALE,
     Advice,
@@ -112,12 +113,16 @@ def advise(
     return study.advice()
 
 
-def judged(question: Question, advice: Advice) -> BatchIoProblem:
+def judged(
+    question: Question, advice: Advice, submitted: bool = False
+) -> BatchIoProblem:
     """Return the jobs for which the details of *advice*, the answer to *question*, were
-    computed, as an instance.
+    computed, as an instance. If *submitted*, they have the submit times of the log,
+    otherwise its start times.
     """
     point = Point(advice.fraction.shown, advice.storage.shown, advice.period.shown)
-    return workload_of(question).instance(point, advice.scale)
+    log = question.trace if submitted else None
+    return workload_of(question).instance(point, advice.scale, log)
 
 
 class _Study:
@@ -166,7 +171,8 @@ class _Study:
         """
         levels = [option for options in self.levels for option in options]
         every = (SHARING, FREE, *self.policies, *levels)
-        self._run(each, [Cell(point, 0, every) for point in self.by_fraction])
+        first = [Cell(point, 0, every) for point in self.by_fraction]
+        self._run(each, first, self._number_after_choice())
         self._choose()
         self.by_storage = [
             self.shown._replace(storage=rate) for rate in _storages(self.workload)
@@ -193,6 +199,19 @@ class _Study:
                 options = details if point == self.shown else axes
                 cells.append(Cell(point, draw, options, self.scales[point]))
         self._run(each, cells)
+
+    def _number_after_choice(self) -> int:
+        """Return the number of replays that follow those from which the options are
+        chosen.
+        """
+        axes = len((SHARING, FREE, "policy")) + len(self.levels)
+        details = axes - 1 + len(self.policies)
+        periods = {self.workload.io.period_seconds}
+        if not self.workload.period_given:
+            periods |= {*PERIODS}
+        beside = len(_storages(self.workload)) - 1 + len(periods) - 1
+        points = len(self.by_fraction) - 1 + beside
+        return beside * axes + (self.question.draws - 1) * (points * axes + details)
 
     def _run(self, each: Each, cells: Sequence[Cell], later: int = 0) -> None:
         """Replay *cells* and store their totals. *later* is the number of replays that
@@ -362,8 +381,11 @@ class _Study:
         pays from some value on, the conclusion is that it depends on the figure. If the
         rate of a node is a guess, of which no other values are tried, nothing is
         concluded. Nor is it concluded that nothing pays if the rate of the storage is a
-        guess: many machines have less than the values tried.
+        guess: many machines have less than the values tried. A single draw concludes
+        nothing.
         """
+        if self.question.draws < FEWEST_DRAWS:
+            return Kind.UNCERTAIN
         if any(axis.decides for axis in axes):
             pays = any(axis.decides and axis.pays_from.value for axis in axes)
             return Kind.DEPENDS if pays else Kind.UNCERTAIN

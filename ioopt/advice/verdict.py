@@ -10,15 +10,17 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ioopt.advice.answer import TRUSTED_SCALE, Advice, Axis, Kind
+from ioopt.advice.answer import NEAR, TRUSTED_SCALE, Advice, Axis, Kind
 from ioopt.advice.spread import DAY, LEVEL, WORTH, Figure
 from ioopt.advice.workload import LARGE
+from ioopt.formats.swf.log import MOST_IN_USE
 from ioopt.units import counted, quantity
 
 LEVEL_WORDS = f"{100 * LEVEL:g} %: "
 WORTH_WORDS = f"{100 * WORTH:g} %"
 _UNIT = re.compile(r"(?<=\d) (?=%|min|[kMGTP]?B/s)")
 """The space between a number and its unit, at which no line ends."""
+MACHINE = "--machine "
 PASTE = "  "
 """The characters in front of each line to paste."""
 
@@ -205,7 +207,10 @@ def machine_line(advice: Advice) -> str:
     source = "given"
     if not advice.node_rate_given:
         source = "a guess; state yours: --machine node_rate=RATE"
-    return f"Machine: {advice.nodes} nodes of {rate_text(advice.node_rate)} ({source})."
+    nodes = f"{advice.nodes} nodes"
+    if any(MOST_IN_USE in warning for warning in advice.warnings):
+        nodes += f" ({MOST_IN_USE})"
+    return f"Machine: {nodes} of {rate_text(advice.node_rate)} ({source})."
 
 
 def losers(advice: Advice) -> list[str]:
@@ -265,16 +270,46 @@ def sentence(advice: Advice) -> str:
     best = advice.switch
     told = f"{effect(best.saves)} {place(advice)}"
     if advice.verdict == Kind.SAVES:
-        return f"Switch on {best.words}. It {told}."
+        return f"Switch on {best.words}. It {told}.{_near(advice)}"
     if advice.verdict == Kind.NOTHING:
         return (
-            f"Change nothing: {_nowhere(advice)}the best setting, {best.name}, {told}."
+            f"Change nothing: {_nowhere(advice)}{_best(advice)} {told}.{_near(advice)}"
         )
-    told = f"the best setting, {best.name}, {told}"
+    told = f"{_best(advice)} {told}"
     if advice.verdict == Kind.DEPENDS:
         names = " and ".join(line.name for line in _deciding(advice))
         return f"Not decided: it depends on the {names}; {told}. {_next(advice)}"
-    return f"Inconclusive: {told}. {_next(advice)}"
+    why = "" if advice.node_rate_given else "nobody stated the rate of a node; "
+    return f"Inconclusive: {why}{told}. {_next(advice)}"
+
+
+def _best(advice: Advice) -> str:
+    """Return the words that name the best setting."""
+    if (advice.switch.saves.value or 0.0) < 0:
+        return f"no setting saves; the least harmful, {advice.setting},"
+    return f"the best setting, {advice.setting},"
+
+
+def _near(advice: Advice) -> str:
+    """Return the sentence that says to which limits the verdict is near, with a space
+    in front; empty if it is near none.
+    """
+    near = []
+    if advice.scale < (1 + NEAR) * TRUSTED_SCALE:
+        near.append(
+            f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting (no verdict "
+            f"above {100 * (1 - TRUSTED_SCALE):g} %)"
+        )
+    ends = (advice.switch.saves.low, advice.switch.saves.high)
+    end = ends[0] if advice.verdict == Kind.SAVES else ends[1]
+    if end is not None and abs(end - WORTH) < NEAR * WORTH:
+        near.append(
+            f"the interval ends at {_hundredths(end)} % (a change is worth it from "
+            f"{WORTH_WORDS} on)"
+        )
+    if not near:
+        return ""
+    return f" Near a limit: {'; '.join(near)}."
 
 
 def _unknown(advice: Advice) -> list[_Line]:
@@ -293,20 +328,30 @@ def _deciding(advice: Advice) -> list[_Line]:
 
 def _next(advice: Advice) -> str:
     """Return the sentence that says what to do next if nothing is decided."""
+    if advice.is_one_draw:
+        return (
+            "One draw tells nothing of how starts and assumed I/O change this; its "
+            "interval is of weeks of the log only. Next: run with --draws 5"
+        )
     lines = _unknown(advice)
     if advice.verdict == Kind.DEPENDS:
         lines = _deciding(advice)
     options = [line.option for line in lines]
     if not advice.node_rate_given:
-        options.insert(0, "--machine node_rate=RATE")
+        options.append("--machine node_rate=RATE")
     elif advice.scale < TRUSTED_SCALE and advice.verdict == Kind.UNCERTAIN:
         return (
             f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, so "
             "what the jobs really write decides. Next: give Darshan logs (--darshan)."
         )
     if options:
-        stated = " ".join(options).replace("RATE --machine ", "RATE,")
-        return f"Next: measure as docs/tune.md says, and state {stated}"
+        # All keys of the machine are in one option: node_rate, then storage_rate.
+        rates = sorted(option for option in options if option.startswith(MACHINE))
+        stated = [option for option in options if option not in rates]
+        if rates:
+            keys = ",".join(option.removeprefix(MACHINE) for option in rates)
+            stated.insert(0, MACHINE + keys)
+        return f"Next: measure as docs/tune.md says, and state {' '.join(stated)}"
     return f"A change is worth it from {WORTH_WORDS} on. {_more_days(advice)}"
 
 
@@ -327,8 +372,8 @@ def _more_days(advice: Advice) -> str:
     days = advice.span_seconds / DAY
     if width >= math.sqrt(MOST_LONGER) * margin:
         return (
-            "Next: leave all as it is; what it saves is too near to that for a longer "
-            "log to decide."
+            f"Next: leave all as it is; the saving is too near {WORTH_WORDS} for a "
+            "longer log to decide."
         )
     wanted = max(1.1 * days, days * (width / margin) ** 2)
     return (

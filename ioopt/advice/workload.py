@@ -24,7 +24,7 @@ from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
 from ioopt.formats.swf.io import batch_io_from_swf, matched, unclear_nodes
 from ioopt.formats.swf.log import SwfJob, SwfTrace
-from ioopt.problems.batch_io import BatchIoProblem, Phase
+from ioopt.problems.batch_io import BatchIoProblem, Job, Phase
 from ioopt.sim.batch_io.trace import Trace
 from ioopt.units import counted, quantity
 
@@ -54,6 +54,16 @@ called large or I/O-heavy.
 """
 ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
 GROUPS = (ALL, LARGE, HEAVY)
+
+OF_STARTS = (
+    "jobs are submitted when the log started them, and wait only if too few nodes are "
+    "free then."
+)
+OF_QUEUE = (
+    "the queue of the instance (order {queue}, backfill {backfill}) starts the jobs, "
+    "not the site's; with another queue a gain can become a loss."
+)
+"""How the waits of an instance come about, by the submit times that it has."""
 
 Piece = tuple[float, float, int]
 """A group of equal phases: the seconds of computing and the bytes of one phase, and the
@@ -182,9 +192,14 @@ class Workload:
             pieces=pieces,
         )
 
-    def instance(self, point: Point, scale: float) -> BatchIoProblem:
+    def instance(
+        self, point: Point, scale: float, log: SwfTrace | None = None
+    ) -> BatchIoProblem:
         """Return the jobs of :meth:`at` as an instance, so that other commands judge
-        the same jobs. Each job is submitted when it starts in the log.
+        the same jobs.
+
+        Each job is submitted when it starts in the log, or, if the log is given as
+        *log*, when it was submitted there.
         """
         trace = self.at(point, scale=scale)
         jobs = list(self.problem.jobs)
@@ -209,7 +224,12 @@ class Workload:
         ]
         synthetic = dict(meta.get("synthetic", {}))
         if "I/O" in synthetic:
-            meta["synthetic"] = synthetic | {"I/O": scaled}
+            synthetic = synthetic | {"I/O": scaled}
+        waits = OF_STARTS
+        if log is not None:
+            waits = OF_QUEUE.format(**self.problem.options.model_dump())
+            jobs = _submitted(jobs, log)
+        meta["synthetic"] = synthetic | {"waits": waits}
         return self.problem.model_copy(
             update={"machine": trace.machine, "jobs": tuple(jobs), "meta": meta}
         )
@@ -243,7 +263,7 @@ def workload_of(question: Question) -> Workload:
         requested_size=question.requested_size,
         max_jobs=question.max_jobs,
     )
-    _require_enough(question.trace.name, problem)
+    _require_enough(question, problem)
     _require_rates(question.machine, problem)
     logged = log.usable_jobs()[0]
     owned, _ = matched(question.darshan, logged, log.epoch)
@@ -304,19 +324,39 @@ def _at_its_start(job: SwfJob) -> SwfJob:
     return replace(job, submit_seconds=start, wait_seconds=0.0)
 
 
-def _require_enough(name: str, problem: BatchIoProblem) -> None:
+def _submitted(jobs: Sequence[Job], log: SwfTrace) -> list[Job]:
+    """Return *jobs* in the order of their submission in *log*, with its submit times;
+    the first one is at 0.
+    """
+    # The jobs of at_its_starts, so that job numbers given anew are the same.
+    started = [job for job in log.jobs if job.wait_seconds is not None]
+    usable = replace(log, jobs=tuple(started)).usable_jobs()[0]
+    logged: dict[int | str, SwfJob] = {job.id: job for job in usable}
+    first = min(logged[job.id].submit_seconds or 0.0 for job in jobs)
+    moved = []
+    for job in jobs:
+        entry = logged[job.id]
+        submit = (entry.submit_seconds or 0.0) - first
+        times = {"submit_seconds": submit, "wait_seconds": entry.wait_seconds}
+        moved.append(job.model_copy(update=times))
+    return sorted(moved, key=lambda job: job.submit_seconds)
+
+
+def _require_enough(question: Question, problem: BatchIoProblem) -> None:
     """Raise InstanceError if the log has too few jobs, or covers too short a time."""
+    name = question.trace.name
+    more = "" if question.max_jobs is None else "; take a larger --jobs"
     count = len(problem.jobs)
     if count < FEWEST_JOBS:
         raise InstanceError(
             f"{name}: {counted(count, 'job')} that can be used; advice needs at least "
-            f"{FEWEST_JOBS}"
+            f"{FEWEST_JOBS}{more}"
         )
     span = max(job.submit_seconds for job in problem.jobs)
     if span < SHORTEST_LOG:
         raise InstanceError(
             f"{name}: {quantity('seconds', span)} from the first start to the last; "
-            f"advice needs at least {quantity('seconds', SHORTEST_LOG)}"
+            f"advice needs at least {quantity('seconds', SHORTEST_LOG)}{more}"
         )
 
 

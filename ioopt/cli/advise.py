@@ -49,6 +49,11 @@ STAGES = 2
 """The number of steps before the replays: reading the log, and preparing the jobs."""
 SAID = ("Darshan log", "left out", "as having its nodes alone")
 """Words of the notes that are also printed on standard error: on data not used."""
+RATES = ("node_rate", "storage_rate")
+BARE = 5
+"""Whole numbers of fewer digits are refused as rates without a unit: no machine is so
+slow, and a unit was forgotten.
+"""
 LOG_SECONDS = 10.0
 """Seconds between two lines of progress when standard error is not a terminal."""
 
@@ -102,7 +107,8 @@ GONE = together(
     default=5,
     metavar="N",
     help="Number of replays. The first one replays the log unchanged, to choose the "
-    "options; the others move starts and generate other I/O.",
+    "options; the others move starts and generate other I/O. With one there is no "
+    "verdict.",
 )
 @click.option(
     "--resamples",
@@ -125,6 +131,13 @@ GONE = together(
     help="Also write the jobs that were judged, with their assumed I/O, as an instance "
     "for compare, solve and simulate.",
 )
+@click.option(
+    "--instance-submit",
+    type=click.Choice(["start", "log"]),
+    default="start",
+    help="When the jobs of --instance are submitted: when the log started them, as "
+    "advise has it, or when the log says, so that other commands simulate a queue.",
+)
 @format_option("table", "json")
 def advise(
     log: str,
@@ -136,6 +149,7 @@ def advise(
     draws: int,
     resamples: int,
     instance: str | None,
+    instance_submit: str,
     **trace: Any,
 ) -> None:
     """Find out which setting or I/O policy shortens the jobs of the job log LOG (or -),
@@ -173,7 +187,7 @@ def advise(
             progress=lambda done, total: show(done, total, "replays done"),
         )
     if instance is not None:
-        problem = study.judged(question, advice)
+        problem = study.judged(question, advice, instance_submit == "log")
         write_text(instance, dump_json(problem.model_dump(mode="json", by_alias=True)))
     command = shlex.join(["ioopt", *sys.argv[1:]])
     if form == "json":
@@ -203,11 +217,26 @@ def _machine(words: tuple[str, ...]) -> MachineRule:
     for word in words:
         if "=" not in word:
             continue
-        for key in parse_assignments(word.split(","), "--machine"):
+        for key, value in parse_assignments(word.split(","), "--machine").items():
             if key in queue:
                 raise UsageError(
                     f"--machine {key}=...: every job starts at the time in the log, "
                     "so advise simulates no queue; leave the key out"
                 )
+            if key in RATES and value.strip().isdigit() and len(value.strip()) < BARE:
+                raise UsageError(
+                    f"--machine {key}={value} has no unit and would be {value} B/s: "
+                    f"write {value}GB/s, {value}MB/s or {value}B/s"
+                )
     rule: MachineRule = batch_machine(words)["machine"]
     return rule
+
+
+TRIED = {
+    "io_fraction": "1 to 30 % are tried",
+    "io_period": "30 min to 4 h are tried",
+}
+"""What happens without an option of TRACE; import takes the defaults of TRACE."""
+for _option in advise.params:
+    if isinstance(_option, click.Option) and _option.name in TRIED:
+        _option.show_default = TRIED[_option.name]

@@ -38,7 +38,7 @@ from ioopt.errors import ExitCode, UsageError
 from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind
 from ioopt.formats.native import dump_json, write_text
 from ioopt.plot.page import check_target, save
-from ioopt.problems.base import SYNTHETIC_IO, Json, Problem
+from ioopt.problems.base import OTHER_WAITS, SYNTHETIC_IO, Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Status, Violation
 from ioopt.solving import COUNTED_VIOLATIONS
@@ -322,8 +322,10 @@ def _render(runs: Runs, form: str, wide: bool, by: str | None) -> str:
             parts.append(text.baseline_text(ratios, baseline, shape, width))
     invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
     footnote = synthetic_footnote(invented)
-    if footnote:
-        parts.append(text.remarks([footnote], shape, width))
+    footnotes = [footnote] if footnote else []
+    footnotes += _about_waits(rows)
+    if footnotes:
+        parts.append(text.remarks(footnotes, shape, width))
     return "\n".join(parts)
 
 
@@ -332,6 +334,12 @@ def _has_synthetic_io(row: Row) -> bool:
     generated.
     """
     return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
+
+
+def _about_waits(rows: Sequence[Row]) -> list[str]:
+    """Return the different notes of *rows* that say how the waits came about."""
+    notes = [note for row in rows for note in row["notes"]]
+    return list(dict.fromkeys(note for note in notes if note.startswith(OTHER_WAITS)))
 
 
 FIGURE = re.compile(r"(?<!\.py:)\b\d[\d.]*(e[-+]?\d+)?|'[^']*'")
@@ -348,7 +356,7 @@ def _tell(rows: Sequence[Row]) -> None:
     said: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
         for note in filter(is_printed, row["notes"]):
-            if note.startswith(SYNTHETIC_IO):
+            if note.startswith((SYNTHETIC_IO, OTHER_WAITS)):
                 continue  # printed once, under the table
             if row["violations"] and note.startswith(COUNTED_VIOLATIONS):
                 continue  # printed below

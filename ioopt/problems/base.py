@@ -81,6 +81,8 @@ ValueT = TypeVar("ValueT")
 
 SYNTHETIC_IO = "I/O is synthetic"
 """First words of the note in a result whose instance has invented I/O."""
+OTHER_WAITS = "Waits are not those of the log"
+"""First words of the note in a result whose instance replaces the queue of a log."""
 Json = dict[str, Any]
 """An object of plain data as in a JSON file."""
 
@@ -181,15 +183,20 @@ class Problem(Record):
 
     @property
     def synthetic_notes(self) -> tuple[str, ...]:
-        """Return the note that results carry if I/O was invented (``meta.synthetic``).
+        """Return the notes that results carry if I/O or waits were invented
+        (``meta.synthetic``).
 
-        Return an empty tuple if no I/O was invented.
+        Return an empty tuple if nothing was invented.
         """
         made = (self.meta or {}).get("synthetic")
-        how = made.get("I/O") if isinstance(made, Mapping) else None
-        if not isinstance(how, str):
+        if not isinstance(made, Mapping):
             return ()
-        return (f"{SYNTHETIC_IO}: {how}",)
+        first = {"I/O": SYNTHETIC_IO, "waits": OTHER_WAITS}
+        return tuple(
+            f"{words}: {made[key]}"
+            for key, words in first.items()
+            if isinstance(made.get(key), str)
+        )
 
 
 def once_a_problem(

@@ -63,6 +63,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     for name, made in makers.items():
         if f"<!-- {name} -->" in markdown:
             markdown = markdown.replace(f"<!-- {name} -->", made())
+    # In the repository a notebook is a file, here a page.
+    markdown = markdown.replace(".ipynb)", ".md)")
     # Links to files of the repository, outside the pages, become plain text.
     up = re.escape("../" * (1 + page.file.src_uri.count("/")))
     return re.sub(rf"\[([^\]]+)\]\({up}[^)]+\)", r"\1", markdown)

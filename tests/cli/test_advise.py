@@ -21,6 +21,7 @@ from tools import make_logs
 
 import ioopt
 from ioopt.advice import page, study, verdict
+from ioopt.advice import workload as workload_module
 from ioopt.advice.answer import Kind, verdict_kind
 from ioopt.advice.knobs import FREE, SHARING, TURNS, Option, rate_limit
 from ioopt.advice.replays import replay
@@ -55,7 +56,7 @@ def log(days: int = 40, jobs_a_day: int = 3, nodes: int = 2) -> str:
 
 
 RATES = ("--machine", "node_rate=1MB/s,storage_rate=1MB/s")
-QUICK = ("--solver", "fill", "--draws", "1", "--resamples", "100")
+QUICK = ("--solver", "fill", "--draws", "2", "--resamples", "100")
 FIFTH = (*QUICK, *RATES, "--io-fraction", "0.2")
 
 
@@ -70,11 +71,18 @@ def pairs(**changed: object) -> Question:
         fraction_given=True,
         period_given=True,
         solvers=("fill",),
-        draws=1,
+        draws=2,
     )
     return replace(asked, **changed)
 
 
+@pytest.fixture
+def unmoved(monkeypatch):
+    """Keep the starts in all draws, so that they are alike where all I/O is known."""
+    monkeypatch.setattr(workload_module, "SHIFT_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("unmoved")
 def test_two_jobs_whose_writes_overlap_by_hand():
     """Sharing, both have 5 B/s and write 5 x 1,800 = 9,000 B: half of what the rule
     invents (18,000 B at 10 B/s), so the scale is 1/2. Alone each needs 900 s, so
@@ -101,12 +109,14 @@ def test_two_jobs_whose_writes_overlap_by_hand():
     assert advice.storage.pays_to == (None, None, None)
     lines = verdict.answer(advice)
     assert lines[0] == (
-        "Switch on turns: I/O steps of all jobs wait for each other (a token file). It "
+        "Switch on turns: all I/O in steps that wait for each other (a token file). It "
         "saves 25.0 % of run time (95 %: 25.0 to 25.0) at 100 % I/O and a storage of "
         "10 B/s."
     )
-    assert lines[3].strip().startswith("srun --prolog")
-    assert lines[4:] == [
+    described = " ".join(lines[1:3]).split("'")[1]
+    assert json.loads(described) == workload_of(pairs()).trace.machine.model_dump()
+    assert lines[5].strip().startswith("srun --prolog")
+    assert lines[6:] == [
         "I/O fraction 100 % (given): pays at all of 25 to 100 %.",
         "Storage 10 B/s (given): pays below 19.2 B/s (19.2 to 19.2), tried 10 to 40 "
         "B/s.",
@@ -140,6 +150,7 @@ def test_who_loses_is_said():
     assert told == ["Longer with turns: large jobs (1 node or more) 2.8 %."]
 
 
+@pytest.mark.usefixtures("unmoved")
 def test_jobs_start_when_the_log_says_though_nodes_are_short():
     """Two jobs of 3 of 4 nodes run together for 1,800 s: 2 nodes too many, that is one
     node-hour a day.
@@ -223,6 +234,7 @@ def test_without_congestion_nothing_is_to_be_changed():
     assert verdict.answer(advice)[0].startswith("Change nothing: the best setting")
 
 
+@pytest.mark.usefixtures("unmoved")
 def test_a_guess_never_decides_alone():
     """Without an I/O fraction, or a storage rate, the answer is where a change pays."""
     known = study.advise(pairs())
@@ -259,10 +271,11 @@ def long_pairs(**changed: object) -> Question:
     """Ask of 60 pairs of jobs of four hours, whose I/O period nobody states."""
     text = log(60, 2, nodes=1).replace(" 0 1800 ", " 0 14400 ")
     trace = parse_swf(text, "long.swf")
-    asked = pairs(trace=trace, io=IoRule(0.06), period_given=False, resamples=200)
+    asked = pairs(trace=trace, io=IoRule(0.07), period_given=False, resamples=200)
     return replace(asked, **changed)
 
 
+@pytest.mark.usefixtures("unmoved")
 def test_an_io_period_that_nobody_stated_does_not_decide_alone():
     """At one I/O step an hour turns surely save 1 %, at one in four hours not."""
     advice = study.advise(long_pairs())
@@ -290,6 +303,26 @@ def test_other_periods_are_other_phases():
     assert hourly.offset[:3] == [0, 4, 8] and whole.offset[:3] == [0, 1, 2]
     assert sum(hourly.volume) == pytest.approx(sum(whole.volume), rel=1e-3)
     assert hourly.ideal == pytest.approx(whole.ideal, rel=1e-3)
+
+
+@pytest.mark.usefixtures("unmoved")
+def test_near_a_limit_and_with_one_draw_the_answer_says_so():
+    advice = replace(study.advise(pairs()), verdict=Kind.SAVES, scale=0.5)
+
+    def told(low: float, **changed: object) -> str:
+        switch = advice.switch._replace(saves=Figure(0.02, low, 0.03))
+        return verdict.sentence(replace(advice, switches=[switch], **changed))
+
+    assert "Near a limit" not in told(0.015)
+    assert told(0.015, scale=0.414).endswith(
+        "Near a limit: 59 % of the I/O time is waiting (no verdict above 60 %)."
+    )
+    assert "Near a limit: the interval ends at 1.0 %" in told(0.0104)
+    # One draw of the same jobs switches nothing on, though it saves 25 %.
+    one = study.advise(pairs(draws=1))
+    assert one.switch.kind == Kind.SAVES and one.verdict == Kind.UNCERTAIN
+    assert one.pasted is None
+    assert verdict.answer(one)[0].endswith("Next: run with --draws 5")
 
 
 def test_twelve_lines_are_enough_for_the_longest_answer():
@@ -333,10 +366,17 @@ def test_inconclusive_names_the_next_step():
     assert told(0.02, 0.0, 0.03, fraction=unknown).endswith("--io-fraction F")
 
 
+@pytest.mark.usefixtures("unmoved")
 def test_compare_and_advise_judge_the_same_jobs(run, tmp_path):
     """The instance that advise writes has the scale, and compare knows turns."""
     (tmp_path / "a.swf").write_text(log(60, 2, nodes=1))
-    words = (*QUICK, "--machine", "node_rate=10,storage_rate=10", "--io-period", "1h")
+    words = (
+        *QUICK,
+        "--machine",
+        "node_rate=10B/s,storage_rate=10B/s",
+        "--io-period",
+        "1h",
+    )
     words = (*words, "--io-fraction", "100%", "-o", "page.txt")
     code, out, _ = run("advise", "a.swf", *words, "--instance", "judged.json")
     assert code == 0 and "saves 25.0 % of run time" in " ".join(out.split())
@@ -347,6 +387,40 @@ def test_compare_and_advise_judge_the_same_jobs(run, tmp_path):
     turns = ioopt.solve(problem, "turns").metrics["mean_runtime_seconds"]
     assert sharing == pytest.approx(1800)
     assert 1 - turns / sharing == pytest.approx(0.25)
+
+
+def test_waits_are_said_to_be_those_of_no_log(run, tmp_path):
+    """Each day two jobs of a node, submitted together on one node: the log starts the
+    second one when the first has ended. Submitted at the starts nobody waits.
+    """
+    lines = log(60, 2, nodes=1).replace("MaxProcs: 4", "MaxProcs: 1").splitlines()
+    lines[2::2] = [line.replace(" 0 1800", " 2000 1800") for line in lines[2::2]]
+    (tmp_path / "a.swf").write_text("\n".join(lines) + "\n")
+    words = (
+        *QUICK,
+        "--machine",
+        "node_rate=10B/s,storage_rate=10B/s",
+        "--io-fraction",
+        "9%",
+    )
+    waits = {}
+    for when, said in (
+        ("start", "started them"),
+        ("log", "(order wfp, backfill easy)"),
+    ):
+        words_of = (*words, "--instance", "a.json", "--instance-submit", when)
+        assert run("advise", "a.swf", *words_of, "-o", "a.txt")[0] == 0
+        code, out, _ = run("compare", "a.json", "--solver", "turns", "--format", "json")
+        row = json.loads(out)["rows"][0]
+        waits[when] = row["metrics"]["mean_wait_seconds"]
+        code, out, err = run("compare", "a.json", "--solver", "turns")
+        assert code == 0 and "Waits are not those of the log" in out
+        assert said in " ".join(out.split()) and "Waits" not in err
+        starts = [
+            job.submit_seconds + job.wait_seconds for job in ioopt.load("a.json").jobs
+        ]
+        assert starts[:4] == [0, 2000, DAY, DAY + 2000]
+    assert waits["start"] < 1 and waits["log"] > 800
 
 
 def test_darshan_logs_of_another_machine_are_refused(run, tmp_path):
@@ -490,6 +564,7 @@ def test_turns_and_rate_limits():
     assert replay(trace, rate_limit(5.0)).end == [20, 41, 22]
 
 
+@pytest.mark.usefixtures("unmoved")
 def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatch):
     monkeypatch.setattr(study, "FACTORS", (0.5, 1.0))
     (tmp_path / "a.swf").write_text(log())
@@ -540,6 +615,17 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
             "the storage's rate 1 MB/s is below the rate of one node, 2 MB/s: advice",
         ),
         (log(), (), "(a guess) is below the rate of one node"),
+        (
+            log(),
+            ("--machine", "node_rate=1,storage_rate=1"),
+            "node_rate=1 has no unit and would be 1 B/s: write 1GB/s, 1MB/s or 1B/s",
+        ),
+        (
+            log(),
+            (*RATES, "--io-period", "30"),
+            "would be 30 s: write 30s, 30min or 30h",
+        ),
+        (log(), ("--jobs", "99"), "advice needs at least 100; take a larger --jobs"),
         (log(), ("--machine", "storage_rate=0"), "storage_rate"),
         (
             log(),

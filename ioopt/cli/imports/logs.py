@@ -62,6 +62,23 @@ Examples:
 """
 
 
+SHORTEST_BARE_PERIOD = 60.0
+
+
+def _io_period(given: str) -> float:
+    """Return an I/O period in seconds; refuse one without a unit that would be less
+    than a minute, because minutes or hours are meant.
+    """
+    seconds = parse_seconds(given)
+    number = given.strip()
+    if seconds < SHORTEST_BARE_PERIOD and not number[-1:].isalpha():
+        raise UsageError(
+            f"--io-period {number} has no unit and would be {number} s: write "
+            f"{number}s, {number}min or {number}h"
+        )
+    return seconds
+
+
 TRACE = together(
     click.option(
         "--jobs", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs."
@@ -78,7 +95,7 @@ TRACE = together(
         "--io-period",
         default="3600",
         metavar="TIME",
-        callback=lambda context, option, given: parse_seconds(given),
+        callback=lambda context, option, given: _io_period(given),
         help="Run time for each I/O phase, such as 1800, 30min or 2h.",
     ),
     click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),

@@ -165,10 +165,7 @@ class SwfTrace:
         return nodes, self._most_in_use(f"{nodes} nodes")
 
     def _most_in_use(self, size: str) -> str:
-        return (
-            f"assumed a machine of {size}, the most in use at once; --machine nodes=N "
-            "sets it"
-        )
+        return f"assumed a machine of {size}, {MOST_IN_USE}; --machine nodes=N sets it"
 
     def unused(self, jobs: Iterable[SwfJob]) -> list[str]:
         """Return a line for each kind of data on *jobs* that no instance can keep."""
@@ -224,6 +221,8 @@ class SwfTrace:
         return tuple(kept), warnings
 
 
+MOST_IN_USE = "the most in use at once"
+"""Words of the warning on a machine whose size is a guess."""
 PART = "parts of a job that is also listed as a whole (status 2-4)"
 CANCELLED = "cancelled before they ran"
 NO_SUBMIT = "without a submit time"
