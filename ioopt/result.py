@@ -247,7 +247,7 @@ class Result(BaseModel):
 
         >>> import ioopt
         >>> graph = ioopt.solve("cycle3", "minmin").graph()
-        >>> [name for name in graph if graph.nodes[name]["critical"]][0]
+        >>> next(name for name in graph if graph.nodes[name]["critical"])
         ('transfer', 0)
         """
         return resolve_name("ioopt.graphs:graph_of_schedule")(self.schedule)
