@@ -247,7 +247,7 @@ class Result(BaseModel):
 
         >>> import ioopt
         >>> graph = ioopt.solve("cycle3", "minmin").graph()
-        >>> next(name for name in graph if graph.nodes[name]["critical"])
+        >>> next(name for name, on_it in graph.nodes(data="critical") if on_it)
         ('transfer', 0)
         """
         return resolve_name("ioopt.graphs:graph_of_schedule")(self.schedule)
