@@ -318,7 +318,7 @@ def _outcome(
     if search.cycles == "printed":
         notes.extend(cycle_notes(problem, plan))
     if not search.replication:
-        notes.append("bound and status are those of plans without copies between nodes")
+        notes.append("the bound proven is that of plans without copies between nodes")
     return Outcome(
         plan,
         bound,
