@@ -127,7 +127,7 @@ def print_result(result: Result, output: str | None, form: str) -> None:
     if output is not None:
         write_text(output, dump_json(result.to_dict()))
     if output != "-":
-        text = dump_json(result.to_dict()) if form == "json" else str(result)
+        text = dump_json(result.to_dict()) if form == "json" else result.table()
         click.echo(text, nl=False)
     tell(result)
 
