@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ioopt.advice.workload import Workload
-from ioopt.comparing import parse_solver
+from ioopt.options import parse_solver
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
 from ioopt.registry.policies import io_policy

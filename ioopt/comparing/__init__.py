@@ -28,7 +28,7 @@ from ioopt.errors import (
 )
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
 from ioopt.formats.native import read_json
-from ioopt.options import backend_among, parse_assignments, refuse_left_backend
+from ioopt.options import backend_among, parse_solver, refuse_left_backend
 from ioopt.problems.base import Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
@@ -38,21 +38,6 @@ from ioopt.verdict import best_of, own_bound, strongest, strongest_sound
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def parse_solver(text: str) -> tuple[str, dict[str, str]]:
-    """Split ``name:key=value,key=value`` into a solver's name and its settings.
-
-    >>> parse_solver("fill:alpha=0")
-    ('fill', {'alpha': '0'})
-    >>> parse_solver("mine:solve")
-    ('mine:solve', {})
-    """
-    name, _, words = text.partition(":")
-    function, _, rest = words.partition(":")
-    if function and "=" not in function:
-        name, words = f"{name}:{function}", rest
-    return name, parse_assignments(words.split(",")) if words else {}
 
 
 MORE_COLUMNS = 2
