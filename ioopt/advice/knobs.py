@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ioopt.advice.workload import Workload
-from ioopt.options import parse_solver
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
+from ioopt.options import parse_solver
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.settings import Settings
 from ioopt.units import quantity
