@@ -5,6 +5,7 @@ turn a solution into a checked result.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -314,9 +315,13 @@ def values_of(program: Program, solution: Solution, about: str) -> dict[int, Num
     known = {variable.name for variable in program.variables}
     for name in solution.values:
         if name not in known:
-            raise InstanceError(
-                f"{solution.path}: {name} is not a variable of the {about}"
-            )
+            said = f"{solution.path}: {name} is not a variable of the {about}"
+            if re.fullmatch(r"[xC]0*\d+", name):
+                said += (
+                    "; a name such as this means that the solver could not read the "
+                    "names of the LP file: see its messages"
+                )
+            raise InstanceError(said)
     written = set(program.objective)
     for row in program.rows:
         written.update(row.columns)

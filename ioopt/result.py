@@ -339,7 +339,7 @@ class Result(BaseModel):
         objective, bounds of little use and metrics of many items are left out.
         """
         left_out = {self._own, self.measure, "noise", "noisy_p95_seconds"}
-        left_out |= resolve_name("ioopt.verdict:bounds_left_out")(self)
+        left_out |= resolve_name("ioopt.verdict:left_out")(self)
         found: list[tuple[str, Any]] = []
         # Bounds come first, beside the values that they bound.
         for name in sorted(self.metrics, key=lambda name: "_bound" not in name):

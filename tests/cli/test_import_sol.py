@@ -104,6 +104,14 @@ def test_what_is_wrong_with_a_solution_is_named(run, tmp_path, name, old, new, s
     assert err.count("\n") == 1 and not (tmp_path / "result.json").exists()
 
 
+def test_names_that_a_solver_made_up_are_told(run, tmp_path):
+    """CBC drops all names of an LP file that it cannot read well."""
+    text = sample(CBC).replace("T_t0_n1", "x0")
+    (tmp_path / "made.sol").write_text(text)
+    code, _, err = run("import", "sol", "made.sol", *CYCLE3)
+    assert code == 2 and "x0 is not a variable" in err and "names of the LP file" in err
+
+
 def test_a_solution_of_other_settings_is_read_with_its_model(run, tmp_path):
     """As printed, two nodes feed each other and none pays: no bound of plans holds for
     such a solution.
