@@ -38,7 +38,6 @@ from ioopt.solvers.replication.plans import (
     one_round_too_small,
     require_batch,
 )
-from ioopt.verdict import strongest
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0)]
@@ -326,7 +325,7 @@ def proven_shortly(
         _prove_counted(wider)
         search.raise_bound(min(wider.common, search.load), of_all_plans=True)
     metrics, notes = _one_round(search)
-    bound = strongest("min", (outcome.bound, instance.seconds(search.common)))
+    bound = max(outcome.bound or 0.0, instance.seconds(search.common))
     return replace(
         outcome,
         bound=bound,
