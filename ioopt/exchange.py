@@ -5,6 +5,7 @@ turn a solution into a checked result.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from ioopt.families import EXACT, WARM_START, Kind
 from ioopt.formats.solution import Solution
 from ioopt.known_plans import known_plans
 from ioopt.models.program import Number, Program, Row
-from ioopt.problems.base import Problem
+from ioopt.problems.base import Json, Problem
 from ioopt.registry import kind_of_problem, solvers_for
 from ioopt.result import Result, Status
 from ioopt.solvers.backends.answer import FEASIBILITY
@@ -101,7 +102,7 @@ def result_of_solution(
     exported, header = model_of(problem, model, settings, "import sol")
     _require_found(solution, exported)
     about = header.describe()
-    notes: list[str] = []
+    notes: list[str] | None = None
     if text is None:
         about += (
             "; give the --instance that was exported, and --model FILE.lp if it was "
@@ -170,13 +171,13 @@ def _result(
     exported: ExportedModel,
     header: Header,
     solution: Solution,
-    changed: Sequence[str],
+    changed: Sequence[str] | None,
     about: str,
 ) -> Result:
     """Return the checked and replayed result of a *solution* of the model *exported*.
 
-    *changed* are the notes on what the user changed in the program, and *about* names
-    the model in messages.
+    *changed* are the notes on what the user changed in the program (None: unknown), and
+    *about* names the model in messages.
     """
     kind = kind_of_problem(problem)
     values = values_of(exported.program.in_seconds(), solution, about)
@@ -185,19 +186,23 @@ def _result(
         outcome,
         bound=_bound(problem, kind, exported, outcome.bound),
         objective_name=exported.objective,
-        notes=(_claim(solution), *changed, *outcome.notes),
+        notes=(_claim(solution), *(changed or ()), *outcome.notes),
     )
-    result = result_of_plan(
-        problem, solution.program, outcome, {"settings": header.settings}
-    )
+    options: Json = {"settings": header.settings}
+    result = result_of_plan(problem, solution.program, outcome, options)
     _require_objective(solution, kind, exported, result, about)
-    if result.status is Status.FEASIBLE and solution.says_optimal and not changed:
-        note = (
-            "the bound is the one that is known without solving, and does not prove it "
-            "optimal"
-        )
+    claimed = solution.says_optimal and not changed
+    known = "that is known without solving"
+    if claimed and result.status is Status.FEASIBLE and exported.prove is not None:
+        outcome = exported.prove(outcome)
+        result = result_of_plan(problem, solution.program, outcome, options)
+        known = "that a short proof reaches"
+    if claimed and result.status is Status.FEASIBLE:
+        note = f"the bound is the one {known}, and does not prove it optimal"
         if not exported.relaxed:
             note += _who_may_prove(kind)
+        if changed is None:
+            note += "; if you changed the program, give --model with its file"
         result = result.model_copy(update={"notes": (*result.notes, note)})
     return result
 
@@ -310,9 +315,13 @@ def values_of(program: Program, solution: Solution, about: str) -> dict[int, Num
     known = {variable.name for variable in program.variables}
     for name in solution.values:
         if name not in known:
-            raise InstanceError(
-                f"{solution.path}: {name} is not a variable of the {about}"
-            )
+            said = f"{solution.path}: {name} is not a variable of the {about}"
+            if re.fullmatch(r"[xC]0*\d+", name):
+                said += (
+                    "; a name such as this means that the solver could not read the "
+                    "names of the LP file: see its messages"
+                )
+            raise InstanceError(said)
     written = set(program.objective)
     for row in program.rows:
         written.update(row.columns)

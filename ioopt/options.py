@@ -314,6 +314,21 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def parse_solver(text: str) -> tuple[str, dict[str, str]]:
+    """Split ``name:key=value,key=value`` into a solver's name and its settings.
+
+    >>> parse_solver("fill:alpha=0")
+    ('fill', {'alpha': '0'})
+    >>> parse_solver("mine:solve")
+    ('mine:solve', {})
+    """
+    name, _, words = text.partition(":")
+    function, _, rest = words.partition(":")
+    if function and "=" not in function:
+        name, words = f"{name}:{function}", rest
+    return name, parse_assignments(words.split(",")) if words else {}
+
+
 def parse_assignments(
     pairs: tuple[str, ...] | list[str], option: str = "--set"
 ) -> dict[str, str]:

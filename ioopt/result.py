@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pkgutil import resolve_name
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -282,6 +283,8 @@ class Result(BaseModel):
         by_other = self.measure not in (None, self._own)
         if self.status is Status.ERROR and self.stop is StopReason.FINISHED:
             return str(self.status)
+        if self.status is Status.FEASIBLE and self._best_of_one_round():
+            return f"{self.status} ({self.stop}; optimal among plans of one round)"
         if self.status is not Status.OPTIMAL or not by_other:
             return f"{self.status} ({self.stop})"
         about = [f"{title(self._own)} objective"]
@@ -291,6 +294,13 @@ class Result(BaseModel):
         if self.stop is not StopReason.FINISHED:
             about.append(str(self.stop))
         return f"{self.status} ({', '.join(about)})"
+
+    def _best_of_one_round(self) -> bool:
+        """Return whether the additive time is that of the best plans of one round."""
+        within = self.metrics.get("one_round_bound_seconds")
+        if within is None or self.objective is None or self._own != "additive_seconds":
+            return False
+        return bool(self.objective <= within * (1 + OPTIMAL_RELATIVE_GAP))
 
     def _answer(self) -> list[tuple[str, Any]]:
         """Return the rows of the measure, the objective, its bound and its gap; the
@@ -329,7 +339,7 @@ class Result(BaseModel):
         objective, bounds of little use and metrics of many items are left out.
         """
         left_out = {self._own, self.measure, "noise", "noisy_p95_seconds"}
-        left_out |= resolve_name("ioopt.verdict:bounds_left_out")(self)
+        left_out |= resolve_name("ioopt.verdict:left_out")(self)
         found: list[tuple[str, Any]] = []
         # Bounds come first, beside the values that they bound.
         for name in sorted(self.metrics, key=lambda name: "_bound" not in name):
@@ -339,8 +349,16 @@ class Result(BaseModel):
                 found += leaves
         return found
 
-    def __str__(self) -> str:
+    def table(self) -> str:
+        """Return the rows of the printed result as a table."""
         return render(("what", "value"), self.rows(), width=terminal_width(), wrap=1)
+
+    def __str__(self) -> str:
+        """Return the table, and below it the notes and violations."""
+        said = [f"note: {note}" for note in self.notes]
+        said += [f"violation: {violation}" for violation in self.violations]
+        lines = [fill(text, terminal_width(), subsequent_indent="  ") for text in said]
+        return "\n".join([self.table(), *lines])
 
     __rich__ = __str__
 

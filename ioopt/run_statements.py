@@ -44,19 +44,25 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
     """Return whether the solver of the result *data* forbids copies between nodes, and
     the plan has none.
+    """
+    plan = data.get("plan")
+    if not isinstance(plan, Mapping) or plan.get("copies"):
+        return False
+    return forbids_copies(_row(kind, data.get("solver")), data)
+
+
+def forbids_copies(spec: SolverSpec | None, data: Mapping[str, Any]) -> bool:
+    """Return whether the solver *spec* of the result *data* forbids copies between
+    nodes, by its name or by a setting.
 
     The bound of such a solver holds only for plans without copies.
     """
-    row = _row(kind, data.get("solver"))
     settings = (data.get("options") or {}).get("settings") or {}
     if not isinstance(settings, Mapping):
         settings = {}  # false_run reports it
-    if row is not None:
-        settings = {**settings, **row.fixed}
-    plan = data.get("plan")
-    if settings.get("replication") is not False or not isinstance(plan, Mapping):
-        return False
-    return not plan.get("copies")
+    if spec is not None:
+        settings = {**settings, **spec.fixed}
+    return settings.get("replication") is False
 
 
 def stated_of_run(data: Mapping[str, Any]) -> list[str]:

@@ -440,6 +440,17 @@ def is_recomputed(
     return False
 
 
+def left_out(result: Result) -> set[str]:
+    """Return the metrics of *result* that are of little use to a reader: most bounds,
+    and what a program of a paper adds up if nobody minimised it.
+    """
+    kind = KINDS.get(result.kind or result.family)
+    added_up = set()
+    if kind is not None:
+        added_up = {metric.name for metric in kind.metrics if metric.meaning}
+    return bounds_left_out(result) | added_up
+
+
 def bounds_left_out(result: Result) -> set[str]:
     """Return the metrics of *result* that are bounds of little use to a reader.
 

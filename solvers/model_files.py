@@ -41,6 +41,7 @@ class ExportedModel:
     of the metric for 1 of the program's objective. A ``relaxed`` program also has
     solutions that no plan can carry out, so that bounds of plans do not hold for it.
     ``unsolvable`` says why the program has no solution, as far as that is known.
+    ``prove`` returns an outcome with a stronger bound, after a short proof.
     """
 
     program: Program
@@ -49,6 +50,7 @@ class ExportedModel:
     relaxed: bool = False
     per_unit: float = 1.0
     unsolvable: str | None = None
+    prove: Callable[[Outcome[Any]], Outcome[Any]] | None = None
 
 
 class NoSettings(Record):

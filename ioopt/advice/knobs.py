@@ -14,9 +14,9 @@ import json
 from typing import NamedTuple
 
 from ioopt.advice.workload import Workload
-from ioopt.comparing import parse_solver
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
+from ioopt.options import parse_solver
 from ioopt.problems.batch_io import Machine
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.settings import Settings

@@ -13,11 +13,12 @@ import pandas as pd
 from ioopt.campaign.store import COLUMNS, FAILED, TYPES, StoreReader, clearly
 from ioopt.comparing.measures import COUNTED, standing
 from ioopt.errors import InstanceError
-from ioopt.families import BOUND, REFERENCE, Metric, Sense
+from ioopt.families import BOUND, REFERENCE, Metric, Sense, SolverSpec
 from ioopt.formats.native import shown
 from ioopt.metrics import GeometricMean, geometric_mean
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KINDS, SOLVERS, measures_of
+from ioopt.run_statements import forbids_copies
 from ioopt.verdict import bounding_metrics, gap_to, strongest, strongest_sound
 
 REPEATED = [
@@ -170,6 +171,7 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
     ``gap`` to the gap between the row's value and that bound.
     """
     own = frame["bound"].astype(float).where(frame["status"] != "error")
+    own = own.mask(_restricted(frame))
     universal = {s.name for s in SOLVERS if BOUND in s.abilities and not s.fixed}
     plain = frame["solver"].isin(universal) & (frame["settings"].astype(str) == "{}")
     groups = own.where(plain).groupby(frame["digest"], observed=True)
@@ -183,6 +185,28 @@ def _add_gaps(frame: pd.DataFrame, maximise: pd.Series) -> None:
     found = [_bound_and_gap(*row) for row in zip(senses, *known, strict=True)]
     frame["bound"] = pd.Series([row[0] for row in found], frame.index, dtype=float)
     frame["gap"] = pd.Series([row[1] for row in found], frame.index, dtype=float)
+
+
+def _restricted(frame: pd.DataFrame) -> pd.Series:
+    """Return which rows state a bound of a model that forbids plans, which is no bound
+    of the instance; other metrics than the kind's objective have no such bound.
+    """
+    specs: dict[str, SolverSpec] = {
+        spec.name: spec for spec in SOLVERS if BOUND in spec.abilities
+    }
+    objectives = {kind.kind: kind.objective.name for kind in KINDS.values()}
+
+    @cache
+    def forbids(solver: str, settings: str) -> bool:
+        """Return whether *solver* with *settings*, a JSON object, forbids copies."""
+        spec = specs.get(solver)
+        options = {"settings": json.loads(settings)}
+        return spec is not None and forbids_copies(spec, {"options": options})
+
+    texts = frame["settings"].astype(str).where(frame["settings"].notna(), "{}")
+    runs = zip(frame["solver"].astype(str), texts, strict=True)
+    by_objective = frame["measure"].eq(frame["kind"].astype(str).map(objectives))
+    return by_objective & pd.Series([forbids(*run) for run in runs], frame.index)
 
 
 def _bound_and_gap(

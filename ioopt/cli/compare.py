@@ -19,7 +19,6 @@ from ioopt.comparing import (
     default_solvers,
     interrupted,
     opened,
-    parse_solver,
 )
 from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
@@ -37,6 +36,7 @@ from ioopt.comparing.summary import baseline_ratios
 from ioopt.errors import ExitCode, UsageError
 from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind
 from ioopt.formats.native import dump_json, write_text
+from ioopt.options import parse_solver
 from ioopt.plot.page import check_target, save
 from ioopt.problems.base import OTHER_WAITS, SYNTHETIC_IO, Json, Problem
 from ioopt.registry import measure_of

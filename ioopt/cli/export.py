@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ioopt import registry
-from ioopt.cli.lazy import IooptGroup, quiet, set_option
+from ioopt.cli.lazy import IooptGroup, WritingCommand, quiet, set_option
 from ioopt.cli.options import PATH, file_argument, output_option, read_result
 from ioopt.errors import UsageError
 from ioopt.families import Kind
@@ -26,7 +26,9 @@ def export_group() -> None:
 
 def _model(form: str) -> None:
     @export_group.command(
-        name=form, help=f"The integer program of FILE in {form.upper()} format."
+        name=form,
+        cls=WritingCommand,
+        help=f"The integer program of FILE in {form.upper()} format.",
     )
     @file_argument()
     @output_option(required=True)

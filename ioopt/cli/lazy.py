@@ -83,6 +83,18 @@ class IooptCommand(click.Command):
             raise
 
 
+class WritingCommand(IooptCommand):
+    """A command that prints nothing but the name of the file that it wrote."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command, then name the file of ``-o`` on standard error."""
+        answer = super().invoke(ctx)
+        output = ctx.params.get("output")
+        if isinstance(output, str) and os.path.isfile(output) and not quiet():
+            click.echo(f"wrote {output}", err=True)
+        return answer
+
+
 EVERYWHERE: tuple[tuple[list[str], str, dict[str, bool]], ...] = (
     (
         ["-q", "--quiet"],

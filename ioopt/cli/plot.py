@@ -11,7 +11,7 @@ import click
 
 from ioopt.campaign.frame import read_frame
 from ioopt.campaign.report import RATIOS, draw_store, report_html
-from ioopt.cli.lazy import IooptCommand
+from ioopt.cli.lazy import WritingCommand
 from ioopt.cli.options import (
     PATH,
     measure_option,
@@ -49,7 +49,7 @@ SQLITE = b"SQLite format 3\x00"
 REPORTS = (".html", ".csv")
 
 
-@click.command(cls=IooptCommand, epilog=EPILOG)
+@click.command(cls=WritingCommand, epilog=EPILOG)
 @click.argument(
     "sources", metavar="RESULT...|RUNS.sqlite...", nargs=-1, required=True, type=PATH
 )

@@ -18,7 +18,7 @@ from ioopt.cli.lazy import (
 from ioopt.cli.options import PATH, watching
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, write_text
-from ioopt.options import Deadline, SolveOptions
+from ioopt.options import Deadline, SolveOptions, parse_solver
 from ioopt.problems.base import Json
 from ioopt.result import Result, Status, StopReason
 from ioopt.solving import load_within
@@ -98,6 +98,10 @@ def solve(
     if warm_start is not None:
         start = options.read_result(warm_start, kind).get("plan")
     title = f"{problem.name}: {solver or 'default solver'}"
+    if solver is not None:
+        # As in `compare`, settings may follow the name.
+        solver, own = parse_solver(solver)
+        how["settings"] = {**own, **how["settings"]}
     with options.printing_aside(), watching(title, how["time_limit"]) as listener:
         options.check_threads(solver, kind, how["threads"])
         result = run(
@@ -127,7 +131,7 @@ def print_result(result: Result, output: str | None, form: str) -> None:
     if output is not None:
         write_text(output, dump_json(result.to_dict()))
     if output != "-":
-        text = dump_json(result.to_dict()) if form == "json" else str(result)
+        text = dump_json(result.to_dict()) if form == "json" else result.table()
         click.echo(text, nl=False)
     tell(result)
 

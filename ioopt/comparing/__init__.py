@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import registry
 from ioopt.catalog import resolve, with_folders_opened
-from ioopt.comparing.measures import Row, add_ratios, spent
+from ioopt.comparing.measures import Row, add_ratios, restrict, spent
 from ioopt.comparing.runs import (
     Runs,
     baseline_of,
@@ -29,30 +29,16 @@ from ioopt.errors import (
 )
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
 from ioopt.formats.native import read_json
-from ioopt.options import backend_among, parse_assignments, refuse_left_backend
+from ioopt.options import backend_among, parse_solver, refuse_left_backend
 from ioopt.problems.base import Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
+from ioopt.run_statements import forbids_copies
 from ioopt.solving import load, problem_from_dict, solve
 from ioopt.verdict import best_of, own_bound, strongest, strongest_sound
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def parse_solver(text: str) -> tuple[str, dict[str, str]]:
-    """Split ``name:key=value,key=value`` into a solver's name and its settings.
-
-    >>> parse_solver("fill:alpha=0")
-    ('fill', {'alpha': '0'})
-    >>> parse_solver("mine:solve")
-    ('mine:solve', {})
-    """
-    name, _, words = text.partition(":")
-    function, _, rest = words.partition(":")
-    if function and "=" not in function:
-        name, words = f"{name}:{function}", rest
-    return name, parse_assignments(words.split(",")) if words else {}
 
 
 MORE_COLUMNS = 2
@@ -200,7 +186,7 @@ def compare_rows(
         _load_shared(kind, [row.spec for row in chosen])
         for choice in chosen:
             answer = _run(problem, kind, choice, {"measure": by.name, **options})
-            rows.append(_row(answer, choice))
+            rows.append(_row(answer, choice, kind))
             if interrupted(rows):
                 break
         else:
@@ -211,7 +197,7 @@ def compare_rows(
         if len(rows) < len(chosen):
             choice = chosen[len(rows)]
             stopped = _unanswered(problem, kind, choice, "interrupted")
-            rows.append(_row(_Answer(stopped), choice))
+            rows.append(_row(_Answer(stopped), choice, kind))
         rows[-1]["stop"] = str(StopReason.INTERRUPTED)
     _doubt_own_claims(rows, chosen, by)
     add_ratios(rows, by, shared)
@@ -270,7 +256,7 @@ def interrupted(rows: Sequence[Row]) -> bool:
     return bool(rows) and rows[-1]["stop"] == StopReason.INTERRUPTED
 
 
-def _row(answer: _Answer, choice: _Choice) -> Row:
+def _row(answer: _Answer, choice: _Choice, kind: Kind) -> Row:
     """Return the row of one solver; its ``solver`` is the text with which the user
     named it.
     """
@@ -279,6 +265,8 @@ def _row(answer: _Answer, choice: _Choice) -> Row:
     row["solver"] = choice.text
     row["value"] = result.value
     row["reference"] = REFERENCE in choice.spec.abilities
+    if BOUND in choice.spec.abilities and forbids_copies(choice.spec, row):
+        restrict(row, kind.objective)
     if answer.exit_code is not None:
         row["exit_code"] = int(answer.exit_code)
     if result.status is Status.ERROR:

@@ -12,6 +12,7 @@ from typing import Any
 from ioopt.families import Metric, Sense
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.result import Status, StopReason
+from ioopt.units import quantity
 from ioopt.verdict import best_of, strongest_sound, verdict_of
 
 Row = Json
@@ -55,6 +56,22 @@ def add_ratios_to_best(rows: Sequence[Row], measure: Metric) -> None:
         row["ratio_to_best"] = None
         if not row["reference"]:
             row["ratio_to_best"] = ratio(row["value"], best, measure.sense)
+
+
+def restrict(row: Row, objective: Metric) -> None:
+    """Take the bound of *objective* from a *row* whose solver's model forbids plans,
+    because it is no bound of the instance. A note says what was proven.
+    """
+    row["metrics"].pop(objective.proof, None)
+    own = row["bound"]
+    if row["reference"] or own is None or row["objective_name"] != objective.name:
+        return
+    said = f"{quantity(objective.name, own)} is a bound of"
+    if row["status"] == Status.OPTIMAL:
+        said = "the plan is optimal for"
+        row["status"] = str(Status.FEASIBLE)
+    said += " the solver's own model, which forbids plans; the gap is to a bound of all"
+    row |= {"bound": None, "gap": None, "notes": [*row["notes"], said]}
 
 
 def _set_other_questions_apart(rows: Sequence[Row]) -> None:

@@ -100,6 +100,8 @@ MOST_ARROWS = 40
 """The largest number of copies between nodes that are drawn with an arrow from their
 source; more arrows would hide the boxes.
 """
+ARROW_SHIFT = 6.0
+"""Points between arrows to copies of the same time, which would else be one line."""
 UNNAMED = "no name: box too small"
 """What the legend says of boxes into which their names do not fit."""
 
@@ -217,14 +219,25 @@ def _draw_arrows(
     ]
     if len(copies) > MOST_ARROWS:
         return False
+    at_once: dict[float, list[Interval]] = {}
     for item in copies:
-        _draw_arrow(axes, item, place, unit)
+        at_once.setdefault(item.start + item.end, []).append(item)
+    for items in at_once.values():
+        for k, item in enumerate(items):
+            shift = (k - (len(items) - 1) / 2) * ARROW_SHIFT
+            _draw_arrow(axes, item, place, unit, shift)
     return bool(copies)
 
 
-def _draw_arrow(axes: Axes, item: Interval, place: Rows, unit: Unit) -> None:
-    """Draw an arrow from the row of the sending node to the box of the copy *item*."""
+def _draw_arrow(
+    axes: Axes, item: Interval, place: Rows, unit: Unit, shift: float
+) -> None:
+    """Draw an arrow from a dot in the row of the sending node to the box of the copy
+    *item*, *shift* points to the right of the middle of the box.
+    """
+    from matplotlib.lines import Line2D
     from matplotlib.patches import FancyArrowPatch
+    from matplotlib.transforms import ScaledTranslation
 
     source = place.row_of[str(item.info["source"])]
     low, height = place(item)
@@ -232,18 +245,22 @@ def _draw_arrow(axes: Axes, item: Interval, place: Rows, unit: Unit) -> None:
     if low < source:
         begin, end = source - FILLED / 2, low + height
     middle = (item.start + item.end) / 2 / unit.size
+    scale = axes.figure.dpi_scale_trans
+    shifted = axes.transData + ScaledTranslation(shift / 72, 0, scale)
+    style: dict[str, Any] = {"color": BLACK, "alpha": 0.75, "transform": shifted}
     arrow = FancyArrowPatch(
         (middle, begin),
         (middle, end),
         arrowstyle="-|>",
         mutation_scale=9,
-        color=BLACK,
         lw=0.9,
-        alpha=0.75,
         shrinkA=0,
         shrinkB=0,
+        **style,
     )
     axes.add_patch(arrow)
+    dot = Line2D([middle], [begin], marker="o", markersize=3, **style)
+    axes.add_artist(dot)
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:

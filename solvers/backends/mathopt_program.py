@@ -1,8 +1,10 @@
 """Run programs of :mod:`ioopt.models.program` on HiGHS and SCIP by MathOpt of OR-Tools.
 
-MathOpt cannot stop HiGHS. On large models HiGHS looks at its clock only every few
-seconds. So a large model with a time limit runs in a process of its own: ``python -m
-ioopt.solvers.backends.mathopt_program JOB ANSWER`` with pickled files.
+HiGHS runs in a process of its own, ``python -m
+ioopt.solvers.backends.mathopt_program JOB ANSWER`` with pickled files, in two cases.
+MathOpt cannot stop HiGHS, which looks at its clock only every few seconds on large
+models: so a large model with a time limit runs there. And a process that has loaded a
+newer HiGHS through highspy, as PuLP does, ends with a segmentation fault in MathOpt's.
 """
 
 from __future__ import annotations
@@ -44,6 +46,11 @@ APART_TERMS = 30_000
 there is a time limit.
 """
 
+LAST_FIT_HIGHS = (1, 12)
+"""Last version (major, minor) of highspy that can share a process with the HiGHS of
+OR-Tools 9.12 to 9.15.
+"""
+
 _STATUS = {
     "OPTIMAL": Status.OPTIMAL,
     "INFEASIBLE": Status.INFEASIBLE,
@@ -67,9 +74,22 @@ def solve_by_mathopt(
 ) -> BackendAnswer:
     """Solve *program*, which must be in seconds, by ``HiGHS`` or ``SCIP``."""
     large = limits.seconds is not None and program.size > APART_TERMS
-    if solver == "HiGHS" and large:
+    if solver == "HiGHS" and (large or unfit_highs_loaded()):
         return _apart(program, solver, limits, start)
     return run_interruptibly(lambda: run(program, solver, limits, start), None)
+
+
+def unfit_highs_loaded() -> bool:
+    """Return whether this process has loaded a highspy whose HiGHS crashes MathOpt's.
+
+    Versions that are newer than the last one tried, or that cannot be told, count.
+    """
+    loaded = sys.modules.get("highspy")
+    if loaded is None:
+        return False
+    names = ("HIGHS_VERSION_MAJOR", "HIGHS_VERSION_MINOR")
+    version = tuple(getattr(loaded, name, math.inf) for name in names)
+    return version > LAST_FIT_HIGHS
 
 
 def _apart(

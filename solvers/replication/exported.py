@@ -1,5 +1,7 @@
 """Describe the integer programs of replication that ``ioopt export`` writes."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field
@@ -19,7 +21,7 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome
 from ioopt.solvers.model_files import ExportedModel, ModelSpec, Values
-from ioopt.solvers.replication.exact.ip import cycle_notes
+from ioopt.solvers.replication.exact.ip import cycle_notes, proven_shortly
 from ioopt.solvers.replication.plans import ONE_ROUND_TOO_SMALL, require_batch
 from ioopt.solvers.replication.rounds.two_stage import place_of, plan_after
 from ioopt.units import counted
@@ -65,7 +67,19 @@ def _printed(problem: ReplicationProblem, settings: PrintedSettings) -> Exported
         "additive_seconds",
         relaxed=settings.cycles == "printed",
         unsolvable=_unsolvable(model.instance),
+        prove=_prove(problem, settings),
     )
+
+
+def _prove(
+    problem: ReplicationProblem, settings: PrintedSettings
+) -> Callable[[Outcome[ReplicationPlan]], Outcome[ReplicationPlan]] | None:
+    """Return the short proof of a solution; None if the program allows other plans than
+    the instance does.
+    """
+    if settings != PrintedSettings():
+        return None
+    return partial(proven_shortly, problem)
 
 
 def _unsolvable(instance: StaticInstance) -> str | None:
@@ -92,6 +106,7 @@ def _allocation(
         "additive_seconds",
         relaxed=cycles == "printed",
         unsolvable=_unsolvable(instance),
+        prove=_prove(problem, settings),
     )
 
 

@@ -159,6 +159,24 @@ def test_gaps_are_of_one_measure_and_every_standing_is_counted(tmp_path):
     assert main(["plot", path, "--measure", "makespan", "-o", target]) == 2
 
 
+@pytest.mark.parametrize(
+    ("solver", "settings"), [("ip-no-replication", {}), ("ip", {"replication": False})]
+)
+def test_a_bound_of_plans_without_copies_is_no_bound_of_the_instance(
+    tmp_path, solver, settings
+):
+    """ip proves 5 s; without copies 8 s is the least."""
+    proven = {"status": "optimal", "objective_name": "additive_seconds", "gap": 0.0}
+    path = put(
+        tmp_path,
+        row("a", solver="ip", settings={}, objective=5.0, bound=5.0, **proven),
+        row("b", solver=solver, settings=settings, objective=8.0, bound=8.0, **proven),
+    )
+    frame = frames.read_frame([path], "additive_seconds")
+    assert frame["gap"].to_list() == pytest.approx([0.0, 3 / 8])
+    assert frame["standing"].to_list() == ["optimal", "feasible"]
+
+
 def test_stores_are_exported_together(tmp_path):
     import pandas as pd
 

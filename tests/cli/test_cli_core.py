@@ -45,6 +45,16 @@ def test_solve_check_simulate_plot_round_trip(run, tmp_path):
         assert (tmp_path / f"p.{ending}").stat().st_size > 1000
 
 
+def test_settings_may_follow_the_name_of_a_solver(run, tmp_path):
+    """As in `compare`; --set comes after, and a function's colon is not a setting."""
+    told = ("solve", "cycle3", "--solver", "link-aware:evaluations=60", "-o", "r.json")
+    assert run(*told)[0] == 0
+    settings = json.loads((tmp_path / "r.json").read_text())["options"]["settings"]
+    assert settings["evaluations"] == 60
+    code, _, err = run("solve", "cycle3", "--solver", "link-aware:evaluation=60")
+    assert code == 2 and "link-aware has no setting 'evaluation'" in err
+
+
 def test_a_replay_is_drawn_like_a_result(run, tmp_path):
     rolling = ("--solver", "rolling", "-o", "replay.json")
     assert run("simulate", "flow-fork-join", *rolling)[0] == 0

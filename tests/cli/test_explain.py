@@ -319,3 +319,16 @@ def test_other_kinds_and_results_without_a_schedule_are_refused():
     bare = ioopt.solve(ONE, "minmin").model_copy(update={"schedule": None})
     with pytest.raises(UsageError, match="has no schedule to explain"):
         explain(ONE, bare)
+
+
+def test_a_plan_that_carries_out_its_fetches_is_compared_with_its_queues(run, tmp_path):
+    """All three nodes of cycle3 fetch: 15.36 s shared by three, then two tasks; when a
+    node may copy, the same queues take 8.248 s, and so says the search that is named.
+    """
+    solved = ioopt.solve("cycle3", "ip-no-replication", settings={"moves": "plan"})
+    assert solved.metrics["makespan_seconds"] == pytest.approx(18.36)
+    found = explain("cycle3", solved)
+    assert "link-aware finds with evaluations=1000" in found.method
+    told = {"evaluations": 1000}
+    named = ioopt.solve("cycle3", "link-aware", settings=told)
+    assert found.knobs[0].value == pytest.approx(named.value) == pytest.approx(8.248)

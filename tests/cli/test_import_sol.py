@@ -13,6 +13,7 @@ from conftest import ROOT
 
 import ioopt
 from ioopt.errors import InstanceError
+from ioopt.solvers.replication.exact import ip
 
 SAMPLES = ROOT / "tests/data/solutions"
 CBC = "../../../docs/samples/cycle3.sol"
@@ -103,6 +104,14 @@ def test_what_is_wrong_with_a_solution_is_named(run, tmp_path, name, old, new, s
     assert err.count("\n") == 1 and not (tmp_path / "result.json").exists()
 
 
+def test_names_that_a_solver_made_up_are_told(run, tmp_path):
+    """CBC drops all names of an LP file that it cannot read well."""
+    text = sample(CBC).replace("T_t0_n1", "x0")
+    (tmp_path / "made.sol").write_text(text)
+    code, _, err = run("import", "sol", "made.sol", *CYCLE3)
+    assert code == 2 and "x0 is not a variable" in err and "names of the LP file" in err
+
+
 def test_a_solution_of_other_settings_is_read_with_its_model(run, tmp_path):
     """As printed, two nodes feed each other and none pays: no bound of plans holds for
     such a solution.
@@ -137,17 +146,48 @@ def test_a_model_of_another_instance_is_refused(run, tmp_path):
     assert code == 2 and "small-8 is batch-io, which has no model" in err
 
 
-def test_a_better_bound_than_the_quick_one_is_needed_for_optimal(run, tmp_path):
-    """The file's own word is not believed: an instance that is not bundled has only the
-    quick bound.
+def test_a_solution_of_an_own_instance_is_proven_shortly(run, tmp_path):
+    """The file's own word is not believed, and an instance that is not bundled has only
+    the quick bound of 4.707 s before the proof.
     """
     cycle3 = ioopt.load("cycle3").model_dump(mode="json") | {"name": "mine"}
     (tmp_path / "mine.json").write_text(json.dumps(cycle3))
     command = ("import", "sol", SAMPLES / CBC, "--instance", "mine.json")
-    code, _, err = run(*command, "-o", "result.json")
-    assert code == 0 and "solve INSTANCE --solver ip --warm-start RESULT` may" in err
+    assert run(*command, "-o", "result.json")[0] == 0
     result = json.loads((tmp_path / "result.json").read_text())
-    assert result["status"] == "feasible" and result["bound"] < result["objective"]
+    assert (result["status"], result["bound"]) == ("optimal", pytest.approx(5.184))
+
+
+def small_disk():
+    """A batch whose fast third node can hold one of the two files."""
+    batch = ioopt.Batch(remote="10MB/s", replica="100MB/s", name="small disk")
+    batch.add_nodes(2, disk="1GB")
+    batch.add_node("fast", disk="300MB", speed=2)
+    one, two = batch.add_file("120MB"), batch.add_file("200MB")
+    for seconds, inputs in ((5, [one]), (7, [two]), (4, [one, two])) * 2:
+        batch.add_task(f"{seconds}s", inputs=inputs)
+    return batch.build()
+
+
+def test_a_solution_that_only_eviction_may_beat_is_called_so(monkeypatch):
+    """The program has no evictions; its optimum is one of plans of one round."""
+    problem = small_disk()
+    lp = ioopt.to_pulp(ioopt.model(problem))
+    lp.solve(pulp.PULP_CBC_CMD(msg=False))
+    result = ioopt.from_pulp(problem, lp)
+    text = str(result)
+    assert result.status == "feasible" and result.bound < result.objective
+    assert result.metrics["one_round_bound_seconds"] == result.objective
+    assert "feasible (finished; optimal among plans of one round)" in text
+    assert "note: no plan of one round" in text and "note:" not in result.table()
+    assert ioopt.from_pulp(problem, lp).bound == result.bound
+    # Without the proof there is the quick bound alone.
+    monkeypatch.setattr(ip, "LIMITS", ip.SearchLimits(small_columns=0))
+    quick = ioopt.from_pulp(problem, lp)
+    assert quick.bound < result.bound
+    assert "`ioopt solve INSTANCE --solver ip --warm-start RESULT` may" in str(
+        " ".join(quick.notes)
+    )
 
 
 def test_an_instance_with_one_node_and_odd_names_comes_back(run, tmp_path):
@@ -266,9 +306,10 @@ def test_a_pulp_problem_without_a_solution_is_refused(lp):
 def test_a_program_without_a_solution_is_told_at_the_export(run, model):
     """Four tasks of two files each, on disks that hold two files."""
     code, _, err = run("export", "lp", "rounds4", "-o", "r.lp", "--model", model)
-    assert code == 0 and "r.lp" not in err
+    assert code == 0 and "wrote r.lp" in err
     assert "rounds4: the program has no solution: the disks cannot hold this" in err
-    assert run("export", "lp", "cycle3", "-o", "c.lp", "--model", model)[2] == ""
+    told = run("export", "lp", "cycle3", "-o", "c.lp", "--model", model)[2]
+    assert told == "wrote c.lp\n"
     written = SAMPLES / "cbc-infeasible.sol"
     code, _, err = run("import", "sol", written, "--instance", "rounds4")
     assert code == 2 and "CBC says 'Infeasible'; the disks cannot hold this" in err

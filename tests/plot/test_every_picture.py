@@ -18,7 +18,7 @@ from ioopt.pictures import draw_beside, draw_result, page_of, result_to_draw
 from ioopt.plot import palette
 from ioopt.plot.bars import plot_bars
 from ioopt.plot.curves import plot_sweep
-from ioopt.plot.gantt import plot_replication, plot_timeline
+from ioopt.plot.gantt import ARROW_SHIFT, plot_replication, plot_timeline
 from ioopt.plot.lanes import Rows
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
 from ioopt.plot.work_directory import plot_frontier
@@ -151,6 +151,20 @@ def test_every_picture_of_a_measurement(name):
     axes = row.plot(found, name)
     assert name in axes.get_title() + (axes.figure.get_suptitle() or "")
     labels_have_units(axes)
+
+
+def test_arrows_to_copies_of_one_time_are_apart():
+    """One node sends to the two others at once."""
+    from matplotlib.patches import FancyArrowPatch
+
+    axes = draw_result(ioopt.solve("cycle3"))
+    at = []
+    for arrow in axes.patches:
+        if isinstance(arrow, FancyArrowPatch):
+            middle = arrow.get_path().vertices[0]
+            at.append(arrow.get_transform().transform(middle)[0])
+    pixels = axes.figure.dpi / 72
+    assert at[1] - at[0] == pytest.approx(ARROW_SHIFT * pixels)
 
 
 @pytest.mark.parametrize("most", [40, 1])

@@ -119,7 +119,7 @@ def other_moves(plan: ReplicationPlan, schedule: Json) -> tuple[str, ...]:
         return ()
     return (
         "additive is of the plan's transfers, makespan of the replay's, which differ; "
-        "`ioopt simulate --set moves=plan` replays those of the plan",
+        "`ioopt simulate INSTANCE RESULT --set moves=plan` replays those of the plan",
     )
 
 

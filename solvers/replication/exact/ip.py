@@ -13,11 +13,13 @@ from ioopt.errors import OutOfTime
 from ioopt.models.replication.aggregated import num_columns
 from ioopt.models.replication.static import (
     Cycles,
+    Moves,
     StaticInstance,
     from_plan,
     reduce,
     to_plan,
 )
+from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Record
 from ioopt.problems.replication import MovesAre, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
@@ -255,13 +257,19 @@ def _prove(search: Search, settings: Settings) -> None:
 
     The first two attempts are short and can be repeated exactly.
     """
-    search.enumerate(fast=True)
-    if not search.over():
-        seconds = LIMITS.first_proof_seconds
-        search.run_cpsat(seconds, work=seconds)
+    _prove_counted(search, LIMITS.first_proof_seconds)
     if settings.anneal and not search.over():
         search.anneal(LIMITS.small_anneal_share, LIMITS.anneal_rounds, again=True)
     search.race()
+
+
+def _prove_counted(search: Search, seconds: float | None = None) -> None:
+    """Enumerate, then run CP-SAT; both attempts are limited by counts, and the second
+    also by *seconds* on the clock (None: not).
+    """
+    search.enumerate(fast=True)
+    if not search.over():
+        search.run_cpsat(seconds, work=LIMITS.first_proof_seconds)
 
 
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:
@@ -278,14 +286,62 @@ def _bound_of_all_plans(search: Search, settings: Settings) -> None:
         return
     seconds = max(LIMITS.least_wider_seconds, deadline.elapsed())
     within = deadline.within(min(deadline.remaining(), seconds))
+    wider = _wider(search, search.moves, within)
+    _run(wider, settings, search.request.options.backend)
+    search.raise_bound(min(wider.common, search.load), of_all_plans=True)
+
+
+def _wider(search: Search, moves: Moves, within: Deadline) -> Search:
+    """Return a search that starts from *moves* and whose bound holds for all plans."""
     asked = replace(search.request, deadline=within, incumbents=Incumbents(within))
     instance = replace(search.instance, room=(None,) * search.instance.num_nodes)
     wider = Search(instance, asked, search.cycles, search.replication)
     wider.loose = True
-    wider.offer(search.moves)
+    wider.offer(moves)
     wider.raise_bound(search.common)
-    _run(wider, settings, asked.options.backend)
-    search.raise_bound(min(wider.common, search.load), of_all_plans=True)
+    return wider
+
+
+def proven_shortly(
+    problem: ReplicationProblem, outcome: Outcome[ReplicationPlan]
+) -> Outcome[ReplicationPlan]:
+    """Return *outcome*, whose plan another program found, with the bound that a short
+    proof reaches. The effort is counted, so that the bound is the same in each run.
+
+    Instances that ``ip`` would not try to prove are left as they are.
+    """
+    instance = reduce(problem)
+    if outcome.plan is None or num_columns(instance) > LIMITS.small_columns:
+        return outcome
+    unlimited = Deadline(None)
+    request: SolveRequest = SolveRequest(SolveOptions(None), unlimited)
+    search = Search(instance, request, "acyclic", replication=True)
+    search.quick_bounds()
+    if not _offered(search, outcome.plan):
+        return outcome
+    _prove_counted(search)
+    if search.proven() and search.moves is not None and not search.of_all_plans_too():
+        wider = _wider(search, search.moves, unlimited)
+        _prove_counted(wider)
+        search.raise_bound(min(wider.common, search.load), of_all_plans=True)
+    metrics, notes = _one_round(search)
+    bound = max(outcome.bound or 0.0, instance.seconds(search.common))
+    return replace(
+        outcome,
+        bound=bound,
+        notes=(*outcome.notes, *notes),
+        metrics={**outcome.metrics, **metrics},
+    )
+
+
+def _one_round(search: Search) -> tuple[dict[str, float], list[str]]:
+    """Return the bound of plans of one round as a metric, and a note on it; both are
+    empty if all plans have the same bound.
+    """
+    if search.of_all_plans_too():
+        return {}, []
+    seconds = search.instance.seconds(search.bound)
+    return {"one_round_bound_seconds": seconds}, [one_round_note(seconds)]
 
 
 def _outcome(
@@ -311,14 +367,12 @@ def _outcome(
     elif search.good_enough():
         stop = StopReason.GAP
     plan = to_plan(instance, search.moves, search.cycles == "printed")
-    metrics = {}
-    if not search.of_all_plans_too():
-        metrics["one_round_bound_seconds"] = instance.seconds(search.bound)
-        notes.append(one_round_note(metrics["one_round_bound_seconds"]))
+    metrics, said = _one_round(search)
+    notes += said
     if search.cycles == "printed":
         notes.extend(cycle_notes(problem, plan))
     if not search.replication:
-        notes.append("bound and status are those of plans without copies between nodes")
+        notes.append("the bound proven is that of plans without copies between nodes")
     return Outcome(
         plan,
         bound,

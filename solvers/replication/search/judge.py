@@ -100,4 +100,4 @@ def is_queues(problem: ReplicationProblem, plan: ReplicationPlan) -> bool:
     replay of *plan* needs.
     """
     copies = sum(map(len, plan.order.values())) > len(problem.tasks)
-    return not (plan.rounds or plan.dispatches or copies)
+    return not (plan.rounds or plan.dispatches or plan.carry_out or copies)

@@ -353,8 +353,8 @@ class LinkAwareRun:
         return BATCH_PLANNERS
 
     def _baseline(self, plan: ReplicationPlan, origin: str) -> None:
-        """Score a complete plan under its own eviction policy, then under that of the
-        search.
+        """Score a complete plan under its own eviction policy, with the transfers that
+        it carries out if any, then its queues under the policy of the search.
         """
         budget = self.budget
         begun = budget.clock()
@@ -378,6 +378,8 @@ class LinkAwareRun:
         ours = self.engine.eviction
         if plan.eviction != ours:
             self.attempt(queues, f"{origin} with {ours} eviction")
+        elif plan.carry_out:
+            self.attempt(queues, f"the queues of {origin}")
 
     def queues_of(self, plan: ReplicationPlan) -> Queues:
         """Return the tasks in the queues of *plan*, without its copy entries."""

@@ -9,6 +9,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from ortools.math_opt.python import mathopt
@@ -189,6 +190,30 @@ def test_highs_apart_ends_on_time() -> None:
         knapsack(120, 30, 1), "HiGHS", BackendLimits(seconds=0.01), {}
     )
     assert (answer.status, answer.stop) == (Status.UNKNOWN, StopReason.TIME)
+
+
+@pytest.mark.parametrize(
+    ("version", "apart"), [((1, 11), False), ((1, 12), False), ((1, 13), True)]
+)
+def test_highs_avoids_a_process_with_a_newer_one(
+    monkeypatch: pytest.MonkeyPatch, version: tuple[int, int], apart: bool
+) -> None:
+    """PuLP loads highspy, whose HiGHS above 1.12 crashes that of OR-Tools."""
+    loaded = ModuleType("highspy")
+    monkeypatch.setitem(sys.modules, "highspy", loaded)
+    assert mathopt_program.unfit_highs_loaded()  # a version that cannot be told
+    for name, number in zip(("MAJOR", "MINOR"), version, strict=True):
+        setattr(loaded, f"HIGHS_VERSION_{name}", number)
+    asked: list[str] = []
+
+    def alone(program: Program, solver: str, *_: object) -> BackendAnswer:
+        asked.append(solver)
+        return BackendAnswer(Status.UNKNOWN, StopReason.TIME)
+
+    monkeypatch.setattr(mathopt_program, "_apart", alone)
+    for solver in ("HiGHS", "SCIP"):
+        mathopt_program.solve_by_mathopt(knapsack(6, 1, 1), solver, QUIET, {})
+    assert asked == ["HiGHS"] * apart
 
 
 def test_a_wrong_solution_is_not_believed() -> None:

@@ -198,14 +198,27 @@ def test_a_summary_states_the_corrected_test():
     assert "Holm-corrected for 2 solvers" in text and "Left out" not in text
 
 
-def test_bounds_of_a_restricted_problem_are_not_for_others():
+@pytest.mark.parametrize("restricted", ["ip-no-replication", "ip:replication=no"])
+def test_bounds_of_a_restricted_problem_are_not_of_the_instance(restricted):
     """Without copies cycle3 costs 8.12 s a node, with copies 5.184, which
-    bounds the third too.
+    bounds the other two.
     """
-    solvers = ["ip-no-replication", "ip", "job-data-present"]
-    rows = compare_rows("cycle3", solvers, measure="additive_seconds", time_limit=20)
+    solvers = [restricted, "ip", "job-data-present"]
+    measure = measure_of(REPLICATION, "additive_seconds")
+    rows = compare_rows("cycle3", solvers, measure=measure.name, time_limit=20)
     assert [row["value"] for row in rows] == pytest.approx([8.12, 5.184, 14.184])
-    assert [row["bound"] for row in rows] == pytest.approx([8.12, 5.184, 5.184])
+    assert [row["bound"] for row in rows] == pytest.approx([5.184] * 3)
+    assert [row["status"] for row in rows] == ["feasible", "optimal", "feasible"]
+    assert rows[0]["gap"] == pytest.approx((8.12 - 5.184) / 8.12)
+    assert "optimal for the solver's own model" in " ".join(rows[0]["notes"])
+    assert "bound 5.184 s" in comparison_text(rows, REPLICATION, measure, None)
+    text = summary_text(rows, REPLICATION, measure, "ip", "table", None)
+    assert "proven optimal (gap 0): ip 1 of 1." in text
+
+
+def test_a_restricted_problem_alone_has_the_quick_bound():
+    row = compare_rows("cycle3", ["ip-no-replication"], measure="additive_seconds")[0]
+    assert row["status"] == "feasible" and 0 < row["bound"] <= 5.184
 
 
 UNITS = [
