@@ -124,15 +124,7 @@ def compare(
     A folder stands for all instance files in it. A FILE of `compare --format json`
     is printed or drawn again, and nothing is solved.
     """
-    if plot_width is not None and picture is None:
-        raise UsageError("--plot-width is the width of a picture: add --plot OUT.pdf")
-    if picture is not None:
-        check_target(picture)
-    if by is not None and (picture is not None or form in ("json", "csv")):
-        raise UsageError(
-            "--by makes tables, one for each value of the setting: leave out --plot, "
-            "and take --format table, markdown or latex"
-        )
+    _refuse_impossible(picture, plot_width, by, form)
     names = with_folders_opened(file)
     sources = [opened(name) for name in names]
     if by is not None and len(names) == 1 and not isinstance(sources[0], Runs):
@@ -152,6 +144,23 @@ def compare(
         axes = plot_comparison(shown.rows, name, shown.baseline, plot_width)
         save(axes, picture, exact=plot_width is not None)
     return _exit_code(runs.rows)
+
+
+def _refuse_impossible(
+    picture: str | None, plot_width: float | None, by: str | None, form: str
+) -> None:
+    """Raise UsageError for options that do not go together, or if no picture can be
+    written to the file *picture*.
+    """
+    if plot_width is not None and picture is None:
+        raise UsageError("--plot-width is the width of a picture: add --plot OUT.pdf")
+    if picture is not None:
+        check_target(picture)
+    if by is not None and (picture is not None or form in ("json", "csv")):
+        raise UsageError(
+            "--by makes tables, one for each value of the setting: leave out --plot, "
+            "and take --format table, markdown or latex"
+        )
 
 
 def _told_again(runs: Runs, baseline: str | None, labels: Sequence[str]) -> Runs:
@@ -307,14 +316,7 @@ def _render(runs: Runs, form: str, wide: bool, by: str | None) -> str:
     parts = []
     several = len(runs.instances) > 1
     if several and baseline is not None:
-        summed = {"": shown} if by is None else parts_by(shown, by)
-        for value, part in summed.items():
-            told = f"{by}={value}: " if value else ""
-            parts.append(
-                text.summary_text(
-                    part.rows, kind, measure, baseline, shape, width, told
-                )
-            )
+        parts += _summaries(shown, baseline, shape, width, by)
     if wide or not several:
         parts.append(text.comparison_text(rows, kind, measure, width, shape))
         if baseline is not None:
@@ -327,6 +329,24 @@ def _render(runs: Runs, form: str, wide: bool, by: str | None) -> str:
     if footnotes:
         parts.append(text.remarks(footnotes, shape, width))
     return "\n".join(parts)
+
+
+def _summaries(
+    shown: Runs, baseline: str, shape: Form, width: int | None, by: str | None
+) -> list[str]:
+    """Return the summary of all instances or, with *by*, one for each value of this
+    setting.
+    """
+    parts = {"": shown} if by is None else parts_by(shown, by)
+    found = []
+    for value, part in parts.items():
+        said = f"{by}={value}: " if value else ""
+        found.append(
+            text.summary_text(
+                part.rows, shown.kind, shown.measure, baseline, shape, width, said
+            )
+        )
+    return found
 
 
 def _has_synthetic_io(row: Row) -> bool:

@@ -207,25 +207,15 @@ def plot_ratios(
     axes = new_axes(8, 1.3 + high)
     known = [pair.ratio for some in ratios.values() for pair in some]
     for place, (name, pairs) in enumerate(ratios.items()):
-        some = [pair.ratio for pair in pairs]
-        if not some:
+        if not pairs:
             why = " no pair" if name in answered else " no answer"
             axes.text(1.0, place, why, va="center", fontsize="small", style="italic")
             continue
-        axes.plot(some, [place] * len(some), "|", color=OTHERS, markersize=11, zorder=1)
-        middle = geometric_mean(independent_ratios(pairs))
-        if middle.mean is None:
-            continue
-        mean, ends = middle.mean, None
-        if middle.low is not None and middle.high is not None:
-            ends = [[mean - middle.low], [middle.high - mean]]
-        # The dot is small, so that short intervals are seen beside it.
-        style = {**series(0), "linestyle": "none", "markersize": 3}
-        axes.errorbar(mean, place, xerr=ends, capsize=4, lw=1.6, zorder=3, **style)
-        if above:
+        mean = _draw_ratios(axes, place, pairs)
+        if mean is not None and above:
             first = "geo. mean " if place == 0 else ""
             _above(axes, 1.0, place, f"{first}{mean:.3f}", "right")
-        else:
+        elif mean is not None:
             _beside(axes, place, f"{mean:.3f}")
     axes.axvline(1.0, **LIMIT | ({} if width is None else {"lw": 1.0}))
     _ratio_ticks(axes, known, width)
@@ -243,6 +233,24 @@ def plot_ratios(
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(title or RATIO_TITLE, fontsize="small", pad=14)
     return axes
+
+
+def _draw_ratios(axes: Any, place: int, pairs: Sequence[Pair]) -> float | None:
+    """Draw the ratios of one solver in the row at *place*, and their geometric mean
+    with its 95 % interval; return the mean (None: there is none).
+    """
+    some = [pair.ratio for pair in pairs]
+    axes.plot(some, [place] * len(some), "|", color=OTHERS, markersize=11, zorder=1)
+    middle = geometric_mean(independent_ratios(pairs))
+    mean, ends = middle.mean, None
+    if mean is None:
+        return None
+    if middle.low is not None and middle.high is not None:
+        ends = [[mean - middle.low], [middle.high - mean]]
+    # The dot is small, so that short intervals are seen beside it.
+    style = {**series(0), "linestyle": "none", "markersize": 3}
+    axes.errorbar(mean, place, xerr=ends, capsize=4, lw=1.6, zorder=3, **style)
+    return mean
 
 
 def _beside(axes: Any, place: float, text: str) -> None:
