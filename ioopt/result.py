@@ -418,8 +418,8 @@ class ComparisonRow(Result):
     ``reference`` is true for a solver that breaks a rule of the machine by design; such
     a row has no ratio. ``base`` names the base instance: instances of one preset and
     seed with other settings have the same. ``generated`` are the settings with which
-    the instance was generated. ``exit_code`` is that of the command if only this solver
-    failed.
+    the instance was generated, and ``digest`` is the SHA-256 of what it says.
+    ``exit_code`` is that of the command if only this solver failed.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -428,6 +428,7 @@ class ComparisonRow(Result):
     reference: bool = False
     base: str | None = None
     generated: dict[str, Any] = Field(default_factory=dict)
+    digest: str | None = None
     exit_code: int | None = None
 
 

@@ -85,7 +85,7 @@ commands end at once.
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
-  ioopt instances generate replication --preset image-85 --seed 1 -o image.json
+  ioopt instances generate replication --preset image-85 --set disk=2GB -o image.json
   ioopt solve image.json --solver ip --time-limit 30 -o result.json
   ioopt check image.json result.json
   ioopt plot result.json -o gantt.png

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
@@ -203,7 +204,10 @@ def compare_rows(
     add_ratios(rows, by, shared)
     base = _base_of(problem)
     generated = (problem.meta or {}).get("settings", {})
-    return [row | {"base": base, "generated": generated} for row in rows]
+    content = problem.model_dump_json(exclude={"meta"}).encode()
+    told = {"base": base, "generated": generated}
+    told["digest"] = hashlib.sha256(content).hexdigest()
+    return [row | told for row in rows]
 
 
 def _base_of(problem: Problem) -> str | None:

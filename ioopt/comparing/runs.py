@@ -120,11 +120,17 @@ def joined(stored: Sequence[Runs]) -> Runs:
             )
     groups: dict[str, list[Row]] = {}
     for instance, rows in _by_origin(stored).items():
+        if len({row["digest"] for row in rows} - {None}) > 1:
+            raise UsageError(
+                f"stored runs: {instance} is not the same instance in all files; "
+                "compare them anew, or give the instances other names"
+            )
         solvers = [row["solver"] for row in rows]
         for solver in solvers:
             if solvers.count(solver) > 1:
                 raise UsageError(
-                    f"stored runs: {solver} on {instance} is in several files"
+                    f"stored runs: {solver} on {instance} is in several files (a "
+                    "function of yours alone brings rivals: name two where you add one)"
                 )
         add_ratios_to_best(rows, first.measure)
         groups[instance] = rows

@@ -58,13 +58,15 @@ class Service:
         self,
         max_bytes: int = MAX_LINE_BYTES,
         clock: Callable[[], float] = time.monotonic,
+        first_session: int = 1,
     ) -> None:
+        """Begin without sessions; they are numbered from *first_session* on."""
         self.max_bytes = max_bytes
         self._clock = clock
         self._used: dict[int, float] = {}
         self._guard = Guard()
         self._sessions: dict[int, tuple[str, Any]] = {}
-        self._next_session = 1
+        self._next_session = first_session
         self._operations: dict[str, Callable[[Any], object]] = {
             "ping": self._ping,
             "decide": self._decide,

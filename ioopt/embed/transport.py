@@ -56,6 +56,8 @@ _PROGRAM = (
 )
 NUMBERED = "numbered"
 """An argument of :func:`main`: every message and its reply begin with a number."""
+FIRST = "first="
+"""Begins the word that says from which number on sessions are numbered."""
 LISTED_ONLY = "listed-only"
 """An argument of :func:`main`: refuse solvers that are not in the registry."""
 OWN_REFUSED = (
@@ -166,14 +168,19 @@ def main(arguments: list[str]) -> None:
     """Serve messages on standard input and output, until the input ends.
 
     *arguments* are the largest number of bytes of a line, and then, if wanted,
-    :data:`NUMBERED` and :data:`LISTED_ONLY`.
+    :data:`NUMBERED`, :data:`LISTED_ONLY`, and :data:`FIRST` with the number of the
+    first session.
     """
     most, *words = arguments
+    first = 1
+    for word in words:
+        if word.startswith(FIRST):
+            first = int(word.removeprefix(FIRST))
     source, sink = own_streams()
     if LISTED_ONLY in words:
         registry.refuse_own(OWN_REFUSED)
     kind = NumberedServer if NUMBERED in words else StreamServer
-    server = kind(source, sink, Service(int(most)))
+    server = kind(source, sink, Service(int(most), first_session=first))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     with contextlib.suppress(SystemExit, BrokenPipeError):
@@ -242,8 +249,11 @@ class LineProcess:
         process = self._process
         if process is None:
             pipe = subprocess.PIPE
+            # There were fewer sessions than messages: a number that a client still has
+            # from a process before names no session of this one.
+            command = [*self._command, f"{FIRST}{self._number}"]
             process = self._process = subprocess.Popen(
-                self._command, stdin=pipe, stdout=pipe, process_group=0
+                command, stdin=pipe, stdout=pipe, process_group=0
             )
             if self._closed:  # closed by another thread meanwhile
                 self.end()

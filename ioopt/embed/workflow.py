@@ -433,6 +433,7 @@ class WorkflowDispatcher(LiveView):
         """
         f, i = self._known_file(file), self._index(node)
         self._go((f,), i)
+        self._overfull.discard(i)
         again = self._find_sources()
         needed = [f for f in self._lose({f}) if self._is_waited_for(f)]
         return again + self._write_again(needed)

@@ -323,7 +323,7 @@ _COMPARED = tuple(
 )
 
 _ONLINE_ROWS = sorted(
-    (row for row in SOLVERS if row.abilities == {ONLINE} and row is not _TURNS),
+    (row for row in SOLVERS if row.abilities == {ONLINE}),
     key=lambda row: row.variant_of is not None,
 )
 _BEST_FIRST = ("fill", "least-delay", "cons-max-util")
