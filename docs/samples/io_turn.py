@@ -19,6 +19,8 @@ from ioopt.embed import IoArbiter
 from ioopt.errors import IooptError
 
 POLL_SECONDS = 0.2
+TELL_SECONDS = 60.0
+"""A job that waits says so on standard error once, and again after so long."""
 
 
 def shared(path: Path) -> TextIO:
@@ -61,21 +63,47 @@ def turn(what: str, folder: Path, job: str, nodes: int, size: float) -> float:
     return rate
 
 
-def main(what: str, folder: str, job: str, nodes: str = "1", size: str = "0") -> None:
+def waited(asked: tuple[str, Path, str, int, float], most: float) -> float:
+    """Wait for the turn of a job, and return its rate.
+
+    Raise TimeoutError after *most* seconds; the request is then taken back.
+    """
+    began = told = time.monotonic()
+    while not (rate := turn(*asked)):
+        now = time.monotonic()
+        if now - began >= most:
+            turn("release", *asked[1:])
+            raise TimeoutError(f"no turn within {most:g} s; is one not given back?")
+        if told == began or now - told >= TELL_SECONDS:
+            said = f"job {asked[2]} waits for its turn, {now - began:.0f} s so far"
+            print(f"io_turn.py: {said}", file=sys.stderr, flush=True)
+            told = now
+        time.sleep(POLL_SECONDS)
+    return rate
+
+
+def main(
+    what: str,
+    folder: str,
+    job: str,
+    nodes: str = "1",
+    size: str = "0",
+    max_wait: float = 3600.0,
+) -> None:
     """Wait for the turn of *job* and print its rate, or give the turn back.
 
-    A job that cannot take part, because the machine or its bytes are wrong, goes on
-    without a turn: its I/O is never held up by a mistake.
+    A job that cannot take part, because the machine or its bytes are wrong or no turn
+    came within *max_wait* seconds, goes on without a turn: its I/O is never held up by
+    a mistake.
     """
     try:
         asked = what, Path(folder), job, int(nodes), float(size)
-        while not (rate := turn(*asked)) and what == "acquire":
-            time.sleep(POLL_SECONDS)
+        if what == "acquire":
+            print(waited(asked, max_wait))
+        else:
+            turn(*asked)
     except (IooptError, ValueError, OSError) as error:
         print(f"io_turn.py: job {job} goes on without a turn: {error}", file=sys.stderr)
-        return
-    if what == "acquire":
-        print(rate)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -86,6 +114,13 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("job", help="the id of the job, such as $SLURM_JOB_ID")
     parser.add_argument("nodes", nargs="?", default="1", help="nodes of the job")
     parser.add_argument("size", nargs="?", default="0", help="bytes of the step")
+    parser.add_argument(
+        "--max-wait",
+        type=float,
+        default=3600.0,
+        metavar="SECONDS",
+        help="go on without a turn after so long (default %(default)s)",
+    )
     return parser
 
 

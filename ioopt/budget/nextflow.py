@@ -132,7 +132,8 @@ def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
     """Return the caps with which the simulated run is quickest and keeps the quota,
     with the metrics of the run; no caps if none are needed.
 
-    If no caps keep the quota, the caps whose run exceeds it least are returned. First
+    If no caps keep the quota, the caps whose run exceeds it least are returned, and
+    ``search_cut`` says whether the deadline ended the search. First
     one cap is set for all tasks together, for each process, and for each process whose
     tasks depend on no other task, as large as the quota allows. Then caps for each
     process are loosened (:func:`_loosen`).
@@ -143,7 +144,11 @@ def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
         written = _written(problem)
         widest = Counter(processes(problem))
         most = min(problem.cores, max(widest.values()))
-        same = search.largest(lambda k: search.keeps(dict.fromkeys(written, k)), most)
+        # The least caps are tried however short the time is.
+        known = int(search.keeps(dict.fromkeys(written, 1)))
+        same = search.largest(
+            lambda k: search.keeps(dict.fromkeys(written, k)), most, known
+        )
         if same:
             _loosen(search, dict.fromkeys(written, 1), written)
         search.largest(lambda k: search.keeps({}, k), problem.cores)
@@ -159,7 +164,8 @@ def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
         over = max(0, row["peak_bytes"] - quota)
         return over, row["makespan_seconds"], len(row["forks"])
 
-    return min(search.rows.values(), key=over_then_slow)
+    best = min(search.rows.values(), key=over_then_slow)
+    return best | {"search_cut": deadline.expired()}
 
 
 def _written(problem: WorkDirectoryProblem) -> list[str]:

@@ -325,7 +325,10 @@ def _engines(found: Json) -> str:
     least = _size(caps["peak_bytes"])
     others = {"setting": "with Snakemake and ioopt", "plan": "by a plan of ioopt"}
     other = others[found["fits"]["way"]]
-    return f"Nextflow: no (its least is {least} with caps); {other}: "
+    no = f"no (its least is {least} with caps)"
+    if caps["search_cut"]:
+        no = "not known (the time limit ended the search of caps)"
+    return f"Nextflow: {no}; {other}: "
 
 
 def _if_reads(found: Json, word: str = "if") -> str:

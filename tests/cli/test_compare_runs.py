@@ -537,9 +537,15 @@ def test_runs_that_do_not_fit_together_are_refused(run, disks):
     for row in document["rows"]:
         del row["generated"]
     Path("old.json").write_text(json.dumps(document))
+    changed = json.loads(Path(small[0]).read_text())
+    changed["network"]["remote_bytes_per_second"] *= 2
+    Path("changed.json").write_text(json.dumps(changed))
+    words = ("--solver", "locality", "--solver", "minmin:eviction=lru")
+    run("compare", "changed.json", *words, "--format", "json", "-o", "other.json")
     solver = ("--solver", "gs", "--format", "json", "-o", "gang.json")
     run("compare", "gang-mixed-60", *solver)
     for words, said in (
+        (("a.json", "other.json"), "is not the same instance in all files"),
         (("a.json", "a.json"), "disk=400MB is in several files"),
         (("a.json", "old.json"), "do not say whether it is the same instance"),
         (("a.json", "gang.json"), "make no comparison"),

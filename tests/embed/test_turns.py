@@ -88,3 +88,23 @@ def test_a_mistake_never_holds_up_the_io(tmp_path, script, capsys, nodes, size, 
     out, err = capsys.readouterr()
     assert out == "" and "job 17 goes on without a turn" in err and said in err
     assert outstanding(tmp_path) == set()
+
+
+def test_a_job_whose_turn_does_not_come_goes_on_without(tmp_path, capsys, monkeypatch):
+    """17 has all of the storage and never gives it back; 18 waits 5 s of a clock of its
+    own, and its request is taken back.
+    """
+    spec = importlib.util.spec_from_file_location("io_turn", SCRIPT)
+    io_turn = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(io_turn)
+    (tmp_path / "machine.json").write_text(json.dumps(MACHINE))
+    io_turn.main("acquire", str(tmp_path), "17", "2", "8e9")
+    seconds = iter(range(100))
+    monkeypatch.setattr(io_turn.time, "monotonic", lambda: float(next(seconds)))
+    monkeypatch.setattr(io_turn.time, "sleep", lambda _: None)
+    io_turn.main("acquire", str(tmp_path), "18", "1", "4e9", max_wait=5.0)
+    said = capsys.readouterr()
+    assert said.out.split() == ["2000000000.0"]
+    assert "job 18 waits for its turn" in said.err
+    assert "goes on without a turn: no turn within 5 s" in said.err
+    assert outstanding(tmp_path) == {"17"}

@@ -519,6 +519,11 @@ def test_files_beyond_a_disk_are_noted_once():
     assert len(run.next(0.0)) == 3
     (said,) = run.notes
     assert "files on node 'n0' need 200 bytes, and its disk has 150" in said
+    run.completed("ta", 1.0)
+    run.evicted("n0", "a")
+    run.submit([task("td", reads=["a"])])
+    run.next(1.0)  # 200 bytes of b and c, and a again
+    assert len(run.notes) == 2 and "need 300 bytes" in run.notes[-1]
 
 
 def test_calls_that_cannot_be_meant_are_refused():
