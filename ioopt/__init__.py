@@ -216,6 +216,7 @@ def compare(
     wide: bool = False,
     summary: bool = False,
     baseline: str | None = None,
+    by: str | None = None,
 ) -> pd.DataFrame:
     """Run *solvers* (default: the kind's own list) and return a DataFrame with one row
     for each solver.
@@ -233,7 +234,9 @@ def compare(
     If *summary* is true, there is one row for each solver over all instances, with the
     fields of :class:`ioopt.comparing.summary.SummaryRow` as columns: ratios to
     *baseline* (default: the kind's baseline or the first solver) with interval, wins,
-    test, mean gap and median time, over verified plans only.
+    test, mean gap and median time, over verified plans only. With *by*, the name of a
+    setting of the instances' preset such as ``"disk"``, there is such a row for each
+    value of it, and the index is (value, solver).
 
     >>> found = compare("cycle3", ["minmin", "job-data-present"])
     >>> found["makespan_seconds"].round(3).to_dict()
@@ -256,6 +259,7 @@ def compare(
         wide=wide,
         summary=summary,
         baseline=baseline,
+        by=by,
     )
 
 

@@ -37,6 +37,8 @@ LATEX = str.maketrans(
 """What LaTeX needs in place of characters that have a meaning for it. After the end of
 a line, ``[`` and ``*`` would be read as options of the line break.
 """
+MATH = re.compile(r"\$[^$\n]+\$")
+"""Math in a text, between two dollar signs, as LaTeX and matplotlib read it."""
 GAP = 2
 """Characters between two columns of a text table."""
 
@@ -57,11 +59,13 @@ def render(
     keep: int | None = None,
     wrap: int = 0,
     sides: str | None = None,
+    groups: Sequence[tuple[str, int]] = (),
 ) -> str:
     """Render rows as text, Markdown, LaTeX or CSV; numbers are aligned right, None is
     shown as ``-`` (empty in CSV). LaTeX needs the package booktabs; a unit that all
     cells of a column share stands in its heading, and *sides* are the columns' letters
-    (None: by what is in them).
+    (None: by what is in them). *groups* are the headings of groups of rows in LaTeX,
+    each with its number of rows. Text between two dollar signs is math there.
 
     A text table is at most *width* characters wide (None: no limit). If it does not
     fit, the columns from index *keep* on are dropped, the rightmost first (None: none
@@ -76,7 +80,7 @@ def render(
             writer.writerow(["" if cell is None else cell for cell in row])
         return out.getvalue()
     if form == "latex":
-        return _latex(headers, rows, sides)
+        return _latex(headers, rows, sides, groups)
     limit = EVERYTHING if width is None or form == "markdown" else width
     count = fitting(headers, rows, limit, keep) if limit < EVERYTHING else len(headers)
     table = _table(headers[:count], [row[:count] for row in rows], form, wrap)
@@ -115,7 +119,10 @@ def _is_numeric(rows: Sequence[Row], k: int) -> bool:
 
 
 def _latex(
-    headers: Sequence[str], rows: Sequence[Row], sides: str | None = None
+    headers: Sequence[str],
+    rows: Sequence[Row],
+    sides: str | None,
+    groups: Sequence[tuple[str, int]],
 ) -> str:
     """Return the table as a ``tabular`` of LaTeX with the rules of booktabs."""
     if sides is None:
@@ -125,12 +132,16 @@ def _latex(
         _unit_in_heading(header, [row[k] for row in rows])
         for k, header in enumerate(headers)
     ]
-    lines = [f"\\begin{{tabular}}{{{sides}}}", "\\toprule"]
-    for place, cells in enumerate(zip(*columns, strict=True)):
-        lines.append(_latex_line(cells))
-        if place == 0:
-            lines.append("\\midrule")
-    return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
+    header, *lines = map(_latex_line, zip(*columns, strict=True))
+    text = [f"\\begin{{tabular}}{{{sides}}}", "\\toprule", header]
+    for heading, count in groups or [("", len(lines))]:
+        text.append("\\midrule")
+        if heading:
+            across = f"\\multicolumn{{{len(headers)}}}{{l}}"
+            text.append(f"{across}{{{_in_latex(heading)}}} \\\\")
+        text += lines[:count]
+        lines = lines[count:]
+    return "\n".join([*text, "\\bottomrule", "\\end{tabular}"]) + "\n"
 
 
 def _unit_in_heading(header: str, cells: Sequence[Any]) -> list[str]:
@@ -149,7 +160,19 @@ def _unit_in_heading(header: str, cells: Sequence[Any]) -> list[str]:
 
 def _latex_line(cells: Sequence[str]) -> str:
     """Return one line of a LaTeX table."""
-    return " & ".join(cell.translate(LATEX) for cell in cells) + r" \\"
+    return " & ".join(map(_in_latex, cells)) + r" \\"
+
+
+def _in_latex(text: str) -> str:
+    """Return *text* as LaTeX prints it; math, such as ``$\\sigma=0.3$``, stays.
+
+    >>> _in_latex("50 % of $n_1$")
+    '50 \\\\% of $n_1$'
+    """
+    parts = re.split(f"({MATH.pattern})", text)
+    return "".join(
+        part if MATH.fullmatch(part) else part.translate(LATEX) for part in parts
+    )
 
 
 def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -> Table:

@@ -14,7 +14,7 @@ from ioopt.campaign import frame as frames
 from ioopt.campaign.store import FAILED
 from ioopt.campaign.work import FAMILY
 from ioopt.comparing.measures import COUNTED, NOT_APPLICABLE, synthetic_footnote
-from ioopt.comparing.picture import RATIO_TITLE, plot_ratios
+from ioopt.comparing.picture import RATIO_TITLE, RatioPanel, plot_ratios
 from ioopt.comparing.table import interval
 from ioopt.errors import UsageError
 from ioopt.metrics import Pair
@@ -62,7 +62,7 @@ def ratios(rows: pd.DataFrame) -> Any:
         for name, some in groups
     }
     words = f"{title(metric_of(rows))} over the best of the instance"
-    return plot_ratios(found, words, f"{_instances(rows)}: {RATIO_TITLE}")
+    return plot_ratios([RatioPanel(found)], words, f"{_instances(rows)}: {RATIO_TITLE}")
 
 
 def _instances(rows: pd.DataFrame) -> str:

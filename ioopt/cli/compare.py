@@ -15,10 +15,12 @@ from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, is_printed, quiet
 from ioopt.cli.options import watching
 from ioopt.comparing import (
+    base_of,
     compare_rows,
     default_solvers,
     interrupted,
     opened,
+    settings_of,
 )
 from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
@@ -31,6 +33,8 @@ from ioopt.comparing.runs import (
     parts_by,
     require_compared,
     require_stated,
+    stated,
+    value_of,
 )
 from ioopt.comparing.summary import baseline_ratios
 from ioopt.errors import ExitCode, UsageError
@@ -86,8 +90,16 @@ Examples:
 )
 @click.option(
     "--by",
+    "given_by",
+    multiple=True,
     metavar="SETTING",
-    help="One summary for each value of a setting of generated instances, as disk.",
+    help="One summary, and one panel of the picture, for each value of a setting of "
+    "the instances' preset, such as disk, or for each preset.",
+)
+@click.option(
+    "--columns",
+    metavar="NAME,...",
+    help=f"Columns of the summary of several FILEs, of: {', '.join(text.SUMMARY)}.",
 )
 @click.option(
     "--wide",
@@ -111,7 +123,8 @@ def compare(
     measure: str | None,
     baseline: str | None,
     labels: tuple[str, ...],
-    by: str | None,
+    given_by: tuple[str, ...],
+    columns: str | None,
     wide: bool,
     picture: str | None,
     plot_width: float | None,
@@ -124,7 +137,9 @@ def compare(
     A folder stands for all instance files in it. A FILE of `compare --format json`
     is printed or drawn again, and nothing is solved.
     """
-    _refuse_impossible(picture, plot_width, by, form)
+    _refuse_impossible(picture, plot_width)
+    chosen = text.parse_columns(columns)
+    by = _one_setting(given_by)
     names = with_folders_opened(file)
     sources = [opened(name) for name in names]
     if by is not None and len(names) == 1 and not isinstance(sources[0], Runs):
@@ -136,19 +151,20 @@ def compare(
         runs = _told_again(joined(stored), baseline, labels)
     else:
         runs = _run(names, problems, solvers, how, measure, baseline, labels, by)
-    write_text(output or "-", _render(runs, form, wide, by))
-    _tell(list(filter(_went_wrong, runs.rows)) if quiet() else runs.rows)
+    write_text(output or "-", _render(runs, form, wide, by, chosen))
+    _tell([row for row in runs.rows if _went_wrong(row) or not (stored or quiet())])
     if picture is not None:
         shown = runs.labelled()
         name = shown.measure.name
-        axes = plot_comparison(shown.rows, name, shown.baseline, plot_width)
+        parts = None
+        if by is not None:
+            parts = {part.told: part.rows for part in parts_by(shown, by)}
+        axes = plot_comparison(shown.rows, name, shown.baseline, plot_width, parts)
         save(axes, picture, exact=plot_width is not None)
     return _exit_code(runs.rows)
 
 
-def _refuse_impossible(
-    picture: str | None, plot_width: float | None, by: str | None, form: str
-) -> None:
+def _refuse_impossible(picture: str | None, plot_width: float | None) -> None:
     """Raise UsageError for options that do not go together, or if no picture can be
     written to the file *picture*.
     """
@@ -156,11 +172,13 @@ def _refuse_impossible(
         raise UsageError("--plot-width is the width of a picture: add --plot OUT.pdf")
     if picture is not None:
         check_target(picture)
-    if by is not None and (picture is not None or form in ("json", "csv")):
-        raise UsageError(
-            "--by makes tables, one for each value of the setting: leave out --plot, "
-            "and take --format table, markdown or latex"
-        )
+
+
+def _one_setting(given: Sequence[str]) -> str | None:
+    """Return the setting given by ``--by``, if any; raise UsageError for several."""
+    if len(given) > 1:
+        raise UsageError(f"--by is given {len(given)} times; name one setting")
+    return given[0] if given else None
 
 
 def _told_again(runs: Runs, baseline: str | None, labels: Sequence[str]) -> Runs:
@@ -190,7 +208,8 @@ def _of_solver(text: str, by_label: Mapping[str, str]) -> str:
 
 PRINTING = {
     "file",
-    "by",
+    "given_by",
+    "columns",
     "baseline",
     "labels",
     "wide",
@@ -238,7 +257,7 @@ def _run(
     """
     for name, problem in zip(names, problems):
         if by is not None:
-            require_stated(by, name, (problem.meta or {}).get("settings", {}))
+            require_stated(by, name, stated(base_of(problem), settings_of(problem)))
         if names.count(name) > 1:
             raise UsageError(f"{name} is given {names.count(name)} times")
     kind = _common_kind(names, problems)
@@ -301,22 +320,34 @@ def _rivals(
     return tuple(quick)
 
 
-def _render(runs: Runs, form: str, wide: bool, by: str | None) -> str:
+def _render(
+    runs: Runs, form: str, wide: bool, by: str | None, columns: Sequence[str]
+) -> str:
     """Return the comparison as text in the format *form*; JSON has the format
-    ``ioopt/comparison``. With *by*, there is a summary for each value of this setting.
+    ``ioopt/comparison``. With *by*, there is a summary for each value of this setting;
+    summaries have these *columns*.
     """
     if form == "json":
-        return dump_json(runs.document())
+        return dump_json(runs.document(by))
     shown = runs.labelled()
-    rows, kind, measure, baseline, _ = shown
+    rows, kind, measure, baseline = shown[:4]
     if form == "csv":
-        return render(*text.raw_table(rows), "csv")
+        headers, cells = text.raw_table(rows)
+        if by is not None:
+            headers.insert(0, by)
+            cells = [[value_of(by, row), *line] for row, line in zip(rows, cells)]
+        return render(headers, cells, "csv")
     width = None if wide else terminal_width()
     shape = cast(Form, form)
     parts = []
     several = len(runs.instances) > 1
     if several and baseline is not None:
-        parts += _summaries(shown, baseline, shape, width, by)
+        groups = {"": rows}
+        if by is not None:
+            groups = {part.told: part.rows for part in parts_by(shown, by)}
+        parts.append(
+            text.summary_text(groups, kind, measure, baseline, shape, width, columns)
+        )
     if wide or not several:
         parts.append(text.comparison_text(rows, kind, measure, width, shape))
         if baseline is not None:
@@ -329,24 +360,6 @@ def _render(runs: Runs, form: str, wide: bool, by: str | None) -> str:
     if footnotes:
         parts.append(text.remarks(footnotes, shape, width))
     return "\n".join(parts)
-
-
-def _summaries(
-    shown: Runs, baseline: str, shape: Form, width: int | None, by: str | None
-) -> list[str]:
-    """Return the summary of all instances or, with *by*, one for each value of this
-    setting.
-    """
-    parts = {"": shown} if by is None else parts_by(shown, by)
-    found = []
-    for value, part in parts.items():
-        said = f"{by}={value}: " if value else ""
-        found.append(
-            text.summary_text(
-                part.rows, shown.kind, shown.measure, baseline, shape, width, said
-            )
-        )
-    return found
 
 
 def _has_synthetic_io(row: Row) -> bool:

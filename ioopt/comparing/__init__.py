@@ -17,6 +17,7 @@ from ioopt.comparing.runs import (
     baseline_of,
     is_stored,
     joined,
+    parts_by,
     require_compared,
     runs_in,
 )
@@ -31,7 +32,7 @@ from ioopt.errors import (
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
 from ioopt.formats.native import read_json
 from ioopt.options import backend_among, parse_solver, refuse_left_backend
-from ioopt.problems.base import Problem
+from ioopt.problems.base import Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
 from ioopt.run_statements import forbids_copies
@@ -56,6 +57,7 @@ def compare(
     wide: bool = False,
     summary: bool = False,
     baseline: str | None = None,
+    by: str | None = None,
     **options: Any,
 ) -> pd.DataFrame:
     """Run *solvers* (default: the kind's own list) on *source* and return a DataFrame
@@ -72,6 +74,8 @@ def compare(
 
     if baseline is not None and not summary:
         raise UsageError("baseline: the baseline of a summary: add summary=True")
+    if by is not None and not summary:
+        raise UsageError("by: the setting of a summary: add summary=True")
     several, sources = _opened_all(source)
     stored = [one for one in sources if isinstance(one, Runs)]
     if stored:
@@ -82,7 +86,7 @@ def compare(
     else:
         runs = _run_all(sources, solvers, options)
     if summary:
-        return _summary_frame(runs, baseline)
+        return _summary_frame(runs, baseline, by)
     index = ["instance", "solver"] if several else ["solver"]
     by = runs.measure.name
     flat = []
@@ -139,16 +143,25 @@ def _run_all(
     return Runs(rows, kind, measure_of(kind, options.get("measure")), None)
 
 
-def _summary_frame(runs: Runs, baseline: str | None) -> pd.DataFrame:
-    """Return the summary of *runs* as a DataFrame, indexed by the solver's name."""
+def _summary_frame(runs: Runs, baseline: str | None, by: str | None) -> pd.DataFrame:
+    """Return the summary of *runs* as a DataFrame, indexed by the solver's name or,
+    with the name of a setting, *by*, by its value and the solver's name.
+    """
     import pandas as pd
 
     by_label = {label: solver for solver, label in runs.labels.items()}
     baseline = by_label.get(baseline or "", baseline)
     require_compared(baseline, runs.solvers)
-    chosen = baseline or runs.baseline or baseline_of(runs.kind, runs.solvers, 2)
-    rows = summary_rows(runs.rows, runs.kind, runs.measure, str(chosen))
-    return pd.DataFrame(rows).set_index("solver")
+    chosen = str(baseline or runs.baseline or baseline_of(runs.kind, runs.solvers, 2))
+    if by is None:
+        rows = summary_rows(runs.rows, runs.kind, runs.measure, chosen)
+        return pd.DataFrame(rows).set_index("solver")
+    lines = [
+        {by: part.value, **row._asdict()}
+        for part in parts_by(runs, by)
+        for row in summary_rows(part.rows, runs.kind, runs.measure, chosen)
+    ]
+    return pd.DataFrame(lines).set_index([by, "solver"])
 
 
 def compare_rows(
@@ -202,15 +215,21 @@ def compare_rows(
         rows[-1]["stop"] = str(StopReason.INTERRUPTED)
     _doubt_own_claims(rows, chosen, by)
     add_ratios(rows, by, shared)
-    base = _base_of(problem)
-    generated = (problem.meta or {}).get("settings", {})
     content = problem.model_dump_json(exclude={"meta"}).encode()
-    told = {"base": base, "generated": generated}
+    told: Json = {"base": base_of(problem), "generated": settings_of(problem)}
     told["digest"] = hashlib.sha256(content).hexdigest()
     return [row | told for row in rows]
 
 
-def _base_of(problem: Problem) -> str | None:
+def settings_of(problem: Problem) -> Json:
+    """Return the settings with which *problem* was generated, as far as it states
+    them.
+    """
+    settings: Json = (problem.meta or {}).get("settings", {})
+    return settings
+
+
+def base_of(problem: Problem) -> str | None:
     """Return the base instance of a generated *problem*: its preset and seed, which
     instances that differ only in settings share. None if it states neither.
     """

@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from ioopt import registry
 from ioopt.comparing.measures import standing
@@ -18,17 +18,19 @@ from ioopt.metrics import (
 )
 from ioopt.plot.layout import (
     CHARACTER,
+    drawn_length,
     folded,
     label_axis,
     legend_below,
     legend_beside,
     new_axes,
+    require_math,
     shortened,
     unit_for,
 )
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
-from ioopt.units import title
+from ioopt.units import counted, title
 from ioopt.verdict import strongest
 
 Row = Mapping[str, Any]
@@ -53,6 +55,8 @@ ratios; longer names stand above their rows.
 """
 ROOM = 0.3
 """The height in inches that a row needs beside the names above it."""
+HEADING = 0.3
+"""The height in inches of the heading of a further panel."""
 MEAN_LETTERS = 9
 """The characters of the larger type of ticks that the mean beside such a name takes."""
 MM_PER_TICK = 9.0
@@ -68,16 +72,17 @@ def plot_comparison(
     measure: str,
     baseline: str | None = None,
     width: float | None = None,
+    parts: Mapping[str, Sequence[Row]] | None = None,
 ) -> Any:
     """Draw the values of *measure* for each solver of a comparison; return the axes.
 
     For one instance, the picture has a bar for each solver, and lines for the proven
     bound of the measure and for references, which break a rule of the machine. A solver
     without a value is named with the reason. For several instances, the picture has
-    ratios to *baseline* or, if it is None, to the best of each instance. With *width*,
-    in millimetres, the picture is for a paper: exactly as wide, and without a title,
-    because its caption stands in the text. Raises UsageError for a comparison without
-    rows.
+    ratios to *baseline* or, if it is None, to the best of each instance; *parts* of the
+    rows, keyed by heading, have a panel each. With *width*, in millimetres, the picture
+    is for a paper: exactly as wide, and without a title, because its caption stands in
+    the text. Raises UsageError for a comparison without rows.
     """
     names = list(dict.fromkeys(row["instance"] for row in rows))
     if not names:
@@ -86,7 +91,7 @@ def plot_comparison(
 
     with rc_context({} if width is None else PAPER):
         if len(names) > 1:
-            axes = _ratios(rows, measure, baseline, width)
+            axes = _ratios(parts or {"": rows}, measure, baseline, width)
         else:
             axes = _bars(rows, measure, width)
         if width is not None:
@@ -142,30 +147,38 @@ def _fit_paper(axes: Any, width: float) -> None:
     figure = axes.figure
     high = figure.get_figheight()
     figure.set_size_inches(width / INCH, high * PAPER["font.size"] / PLAIN_SIZE)
-    axes.tick_params(axis="y", labelsize="medium")
+    for panel in figure.axes:
+        panel.tick_params(axis="y", labelsize="medium")
+        panel.set_title("")
     beside = NAME_SHARE if len(axes.get_yticks()) else 0.0
     most = int((1 - beside) * _letters(width))
     axes.set_xlabel(textwrap.fill(axes.get_xlabel(), most))
-    axes.set_title("")
+
+
+class RatioPanel(NamedTuple):
+    """The ratios of each solver, which one panel of a picture shows below its
+    *heading*. Solvers that *answered* lack a ratio because the baseline has no plan for
+    the same instance.
+    """
+
+    ratios: Mapping[str, Sequence[Pair]]
+    heading: str = ""
+    answered: Set[str] = frozenset()
 
 
 def _ratios(
-    rows: Sequence[Row], measure: str, baseline: str | None, width: float | None
+    parts: Mapping[str, Sequence[Row]],
+    measure: str,
+    baseline: str | None,
+    width: float | None,
 ) -> Any:
-    """Draw the ratios of the solvers over several instances; return the axes. Raises
-    UsageError if there is no ratio.
+    """Draw the ratios of the solvers over several instances, a panel for each of
+    *parts*; return the axes of the last. Raises UsageError if there is no ratio.
     """
-    rows = [row for row in rows if not row.get("reference")]
-    found: dict[str, list[Pair]] = {row["solver"]: [] for row in rows}
-    if baseline is not None:
-        found |= ratios_to(rows, baseline, measure)
-        found.pop(baseline)
-    else:
-        for row in rows:
-            if row["ratio_to_best"] is not None:
-                pair = Pair(base_of(row), row["ratio_to_best"])
-                found[row["solver"]].append(pair)
-    if not any(found.values()):
+    panels = [
+        _ratio_panel(rows, told, measure, baseline) for told, rows in parts.items()
+    ]
+    if not any(any(panel.ratios.values()) for panel in panels):
         raise UsageError(
             "no picture: no instance has verified plans of two solvers to compare"
             if baseline is None
@@ -173,52 +186,126 @@ def _ratios(
             "baseline, and of another solver; name another by --baseline"
         )
     over = "the best of the instance" if baseline is None else f"that of {baseline}"
+    return plot_ratios(panels, f"{title(measure)} over {over}", width=width)
+
+
+def _ratio_panel(
+    rows: Sequence[Row], heading: str, measure: str, baseline: str | None
+) -> RatioPanel:
+    """Return the panel of the ratios in *rows* to *baseline* or, if it is None, to the
+    best of each instance.
+    """
+    rows = [row for row in rows if not row.get("reference")]
+    found: dict[str, list[Pair]] = {row["solver"]: [] for row in rows}
+    if baseline is not None:
+        found |= ratios_to(rows, baseline, measure)
+        found.pop(baseline, None)
+    else:
+        for row in rows:
+            if row["ratio_to_best"] is not None:
+                pair = Pair(base_of(row), row["ratio_to_best"])
+                found[row["solver"]].append(pair)
     answered = {row["solver"] for row in rows if row["value"] is not None}
-    words = f"{title(measure)} over {over}"
-    return plot_ratios(found, words, width=width, answered=answered)
+    return RatioPanel(found, heading, answered)
 
 
 def plot_ratios(
-    ratios: Mapping[str, Sequence[Pair]],
+    panels: Sequence[RatioPanel],
     words: str,
-    title: str = "",
+    title: str = RATIO_TITLE,
     width: float | None = None,
-    answered: Set[str] = frozenset(),
 ) -> Any:
-    """Draw each solver's ratios, their geometric mean and its 95 % interval; return the
-    axes.
+    """Draw each solver's ratios, their geometric mean and its 95 % interval, one panel
+    below the other; return the axes of the last panel.
 
     *words* name the quantity whose ratios are drawn. The names of the solvers fit
-    beside a picture of *width* millimetres (None: a plain one). Solvers that *answered*
-    lack a ratio because the baseline has no plan for the same instance.
+    beside a picture of *width* millimetres (None: a plain one). Raises UsageError if
+    the math in a name cannot be drawn.
     """
-    counts = {len(some) for some in ratios.values()}
-    named = list(ratios)
-    if len(counts) > 1:
-        named = [f"{name} (n = {len(some)})" for name, some in ratios.items()]
     letters = math.inf if width is None else _letters(width)
-    above = max(map(len, named)) > BESIDE * letters
+    named = [_names_of(panel) for panel in panels]
+    every = [name for some in named for name in some]
+    for name in every:
+        require_math(name)
+    above = max(map(drawn_length, every)) > BESIDE * letters
     if above:
-        names = [folded(name, int(letters) - MEAN_LETTERS) for name in named]
-        high = _height(names, LINE) + ROOM * len(names)
+        named = [
+            [folded(name, int(letters) - MEAN_LETTERS) for name in some]
+            for some in named
+        ]
+        heights = [_height(names, LINE) + ROOM * len(names) for names in named]
     else:
-        names = _folded(named, width)
-        high = _height(names, 0.42)
-    axes = new_axes(8, 1.3 + high)
-    known = [pair.ratio for some in ratios.values() for pair in some]
-    for place, (name, pairs) in enumerate(ratios.items()):
+        named = [_folded(some, width) for some in named]
+        heights = [_height(names, 0.42) for names in named]
+    figure = new_axes(8, 1.3 + sum(heights) + HEADING * (len(panels) - 1)).figure
+    figure.clear()
+    drawn = figure.subplots(
+        len(panels), 1, sharex=True, squeeze=False, height_ratios=heights
+    )[:, 0]
+    for axes, panel, names in zip(drawn, panels, named, strict=True):
+        _draw_panel(axes, panel, names, above, axes is drawn[0])
+        axes.axvline(1.0, **LIMIT | ({} if width is None else {"lw": 1.0}))
+        axes.spines[["top", "right"]].set_visible(False)
+    last = drawn[-1]
+    known = [
+        pair.ratio
+        for panel in panels
+        for pairs in panel.ratios.values()
+        for pair in pairs
+    ]
+    _ratio_ticks(last, known, width)
+    said = _pairs_said(panels[0]) if len(panels) == 1 else ""
+    last.set_xlabel(f"{words} (factor){said and ', '}{said}")
+    if len(panels) == 1:
+        last.set_title(title, fontsize="small", pad=14)
+    elif width is None:
+        figure.suptitle(title, fontsize="small")
+    return last
+
+
+def _pairs_said(panel: RatioPanel) -> str:
+    """Return how many instances the ratios of *panel* are of; empty if solvers differ
+    in it, whose names then say it.
+    """
+    said = {_count(pairs) for pairs in panel.ratios.values()}
+    return said.pop() if len(said) == 1 else ""
+
+
+def _count(pairs: Sequence[Pair]) -> str:
+    """Return the number of *pairs* and, if there are fewer, of base instances."""
+    bases = len({pair.base for pair in pairs})
+    if bases == len(pairs):
+        return f"n = {len(pairs)}"
+    return f"{counted(len(pairs), 'instance')}, {bases} independent"
+
+
+def _names_of(panel: RatioPanel) -> list[str]:
+    """Return the names of the solvers in *panel*, with the number of their ratios if it
+    differs.
+    """
+    if _pairs_said(panel):
+        return list(panel.ratios)
+    return [f"{name} ({_count(pairs)})" for name, pairs in panel.ratios.items()]
+
+
+def _draw_panel(
+    axes: Any, panel: RatioPanel, names: Sequence[str], above: bool, first: bool
+) -> None:
+    """Draw the ratios of each solver of *panel* into *axes*, under the folded *names*
+    which stand *above* the rows or beside them. The *first* panel says what the figures
+    at the right are.
+    """
+    for place, (name, pairs) in enumerate(panel.ratios.items()):
         if not pairs:
-            why = " no pair" if name in answered else " no answer"
+            why = " no pair" if name in panel.answered else " no answer"
             axes.text(1.0, place, why, va="center", fontsize="small", style="italic")
             continue
         mean = _draw_ratios(axes, place, pairs)
         if mean is not None and above:
-            first = "geo. mean " if place == 0 else ""
-            _above(axes, 1.0, place, f"{first}{mean:.3f}", "right")
+            told = "geo. mean " if first and place == 0 else ""
+            _above(axes, 1.0, place, f"{told}{mean:.3f}", "right")
         elif mean is not None:
             _beside(axes, place, f"{mean:.3f}")
-    axes.axvline(1.0, **LIMIT | ({} if width is None else {"lw": 1.0}))
-    _ratio_ticks(axes, known, width)
     if above:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
@@ -226,13 +313,13 @@ def plot_ratios(
             _above(axes, 0.0, place, name, "left")
     else:
         axes.set_yticks(range(len(names)), names, fontsize="small")
-        _beside(axes, -0.6, "geo. mean")
+        if first:
+            _beside(axes, -0.6, "geo. mean")
     axes.set_ylim(len(names) - 0.4, -0.9 if above else -0.6)
-    pairs_said = f", n = {counts.pop()}" if len(counts) == 1 else ""
-    axes.set_xlabel(f"{words} (factor){pairs_said}")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(title or RATIO_TITLE, fontsize="small", pad=14)
-    return axes
+    if panel.heading:
+        said = _pairs_said(panel)
+        heading = f"{panel.heading}{said and ', '}{said}"
+        axes.set_title(heading, loc="left", fontsize="small")
 
 
 def _draw_ratios(axes: Any, place: int, pairs: Sequence[Pair]) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from ioopt import registry
@@ -13,10 +14,12 @@ from ioopt.comparing.summary import baseline_ratios
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import Kind, Metric
 from ioopt.formats.native import validate
+from ioopt.metrics import PairedRatio
 from ioopt.options import suggest
 from ioopt.problems.base import Json
 from ioopt.registry import measure_of
 from ioopt.result import Comparison, ComparisonRow, measured
+from ioopt.units import is_number, quantity, show
 
 FORMAT = "ioopt/comparison"
 
@@ -25,7 +28,8 @@ class Runs(NamedTuple):
     """The rows of one comparison, all of one kind and by one measure.
 
     Ratios are to *baseline*, if there is one. *labels* are the names of solvers in
-    tables and pictures, keyed by the name with which the user chose the solver.
+    tables and pictures, keyed by the name with which the user chose the solver. *file*
+    is the name of the file that they were read from.
     """
 
     rows: Sequence[Row]
@@ -33,6 +37,7 @@ class Runs(NamedTuple):
     measure: Metric
     baseline: str | None
     labels: Mapping[str, str] = {}
+    file: str = ""
 
     @property
     def solvers(self) -> list[str]:
@@ -57,9 +62,10 @@ class Runs(NamedTuple):
             baseline = self.labels.get(baseline, baseline)
         return self._replace(rows=rows, baseline=baseline, labels={})
 
-    def document(self) -> Json:
+    def document(self, by: str | None = None) -> Json:
         """Return the runs as plain JSON values. If there is a baseline, they include
-        the ratios of all solvers to it, for all metrics.
+        the ratios of all solvers to it, for all metrics; with the name of a setting,
+        *by*, these are over the instances of each of its values.
         """
         document: Json = {
             "format": FORMAT,
@@ -70,12 +76,21 @@ class Runs(NamedTuple):
         if self.labels:
             document["labels"] = self.labels
         if self.baseline is not None:
-            ratios = baseline_ratios(
-                self.rows, self.kind, self.measure, self.baseline, True
-            )
             document["baseline"] = self.baseline
-            document["ratios"] = [ratio._asdict() for ratio in ratios]
+            document["ratios"] = [ratio._asdict() for ratio in self._ratios()]
+        if self.baseline is not None and by is not None:
+            document["ratios"] = [
+                {by: part.value, **ratio._asdict()}
+                for part in parts_by(self, by)
+                for ratio in self._replace(rows=part.rows)._ratios()
+            ]
         return document
+
+    def _ratios(self) -> list[PairedRatio]:
+        """Return the ratios of all solvers to the baseline, for all metrics."""
+        return baseline_ratios(
+            self.rows, self.kind, self.measure, str(self.baseline), True
+        )
 
 
 def is_stored(data: object) -> bool:
@@ -97,7 +112,7 @@ def runs_in(data: object, name: str) -> Runs:
     kind = registry.KINDS[kinds.pop()]
     measure = measure_of(kind, document.measure)
     rows = [_row(row, measure.name) for row in document.rows]
-    return Runs(rows, kind, measure, document.baseline, document.labels)
+    return Runs(rows, kind, measure, document.baseline, document.labels, name)
 
 
 def joined(stored: Sequence[Runs]) -> Runs:
@@ -105,9 +120,10 @@ def joined(stored: Sequence[Runs]) -> Runs:
     labels of the first file that has some.
 
     Instances of one name are the same if they were generated from the same preset, seed
-    and settings; otherwise their settings are added to the name. Raises UsageError for
-    runs of several kinds or measures, for a run that two files have, and for instances
-    of one name that may differ.
+    and settings; otherwise their settings are added to the name. A run that several
+    files have is taken from the first of them. Raises UsageError for runs of several
+    kinds or measures, for a run that differs between files, and for instances of one
+    name that may differ.
     """
     first = stored[0]
     if len(stored) == 1:
@@ -125,15 +141,8 @@ def joined(stored: Sequence[Runs]) -> Runs:
                 f"stored runs: {instance} is not the same instance in all files; "
                 "compare them anew, or give the instances other names"
             )
-        solvers = [row["solver"] for row in rows]
-        for solver in solvers:
-            if solvers.count(solver) > 1:
-                raise UsageError(
-                    f"stored runs: {solver} on {instance} is in several files (a "
-                    "function of yours alone brings rivals: name two where you add one)"
-                )
-        add_ratios_to_best(rows, first.measure)
-        groups[instance] = rows
+        groups[instance] = _each_once(instance, rows)
+        add_ratios_to_best(groups[instance], first.measure)
     labels: dict[str, str] = {}
     for runs in stored:
         labels = {**runs.labels, **labels}
@@ -143,9 +152,42 @@ def joined(stored: Sequence[Runs]) -> Runs:
     return Runs(every, first.kind, first.measure, chosen, labels)
 
 
+def _each_once(instance: str, rows: Sequence[Row]) -> list[Row]:
+    """Return the *rows* of one instance with each solver once, without their ``file``.
+    Raises UsageError if two runs of a solver are not known to be the same.
+    """
+    found: dict[str, Row] = {}
+    for row in rows:
+        first = found.setdefault(row["solver"], row)
+        facts = zip(_facts(first).items(), _facts(row).values(), strict=True)
+        differ = [f"{key} {one}, {two}" for (key, one), two in facts if one != two]
+        if first is not row and row["digest"] is None:
+            differ.append("instance's contents not stated")
+        if differ:
+            raise UsageError(
+                f"stored runs: {row['solver']} on {instance} differs between "
+                f"{first['file']} and {row['file']} ({'; '.join(differ)}): compare "
+                "anew what was changed, and leave out the older file"
+            )
+    for row in found.values():
+        del row["file"]
+    return list(found.values())
+
+
+def _facts(row: Row) -> Json:
+    """Return what two runs of a solver on one instance have in common if they are the
+    same run.
+    """
+    return {
+        "value": row["value"],
+        "settings": row["options"].get("settings"),
+        "seed": row["seed"],
+    }
+
+
 def _by_origin(stored: Sequence[Runs]) -> dict[str, list[Row]]:
     """Return the rows of *stored*, keyed by instance, under names that differ if the
-    instances do.
+    instances do; ``file`` is the file of each.
     """
     origins: dict[str, list[Json]] = {}
     for runs in stored:
@@ -159,7 +201,7 @@ def _by_origin(stored: Sequence[Runs]) -> dict[str, list[Row]]:
     for runs in stored:
         for row in runs.rows:
             name = row["instance"]
-            if files[name] > 1 and not row["generated"]:
+            if files[name] > 1 and not row["generated"] and row["digest"] is None:
                 raise UsageError(
                     f"stored runs: {name} is in several files, which do not say "
                     "whether it is the same instance; compare the instances anew"
@@ -171,21 +213,66 @@ def _by_origin(stored: Sequence[Runs]) -> dict[str, list[Row]]:
                 if any(other.get(key) != value for other in known)
             ]
             whole = "-".join([name, *differ])
-            found.setdefault(whole, []).append(row | {"instance": whole})
+            told = {"instance": whole, "file": runs.file}
+            found.setdefault(whole, []).append(row | told)
     return found
 
 
-def parts_by(runs: Runs, setting: str) -> dict[str, Runs]:
-    """Return the runs in parts, keyed by the value of a *setting* with which their
-    instances were generated, in ascending order. Raises UsageError if an instance
-    states no such setting.
+class Part(NamedTuple):
+    """The rows of the instances that were generated with one value of a setting; *told*
+    is the setting with this value as a user types it.
     """
-    parts: dict[object, list[Row]] = {}
+
+    value: object
+    told: str
+    rows: list[Row]
+
+
+def parts_by(runs: Runs, setting: str) -> list[Part]:
+    """Return the runs in parts by the value of a *setting* with which their instances
+    were generated, in ascending order. Raises UsageError if an instance states no such
+    setting.
+    """
+    parts: dict[str, Part] = {}
     for row in runs.rows:
-        require_stated(setting, row["instance"], row["generated"])
-        parts.setdefault(row["generated"][setting], []).append(row)
-    ordered = sorted(parts.items(), key=lambda part: _rank(part[0]))
-    return {str(value): runs._replace(rows=rows) for value, rows in ordered}
+        value = value_of(setting, row)
+        told = f"{setting}={_as_typed(setting, value, runs.kind, row['base'])}"
+        part = parts.setdefault(repr(value), Part(value, told, []))
+        part.rows.append(row)
+    return sorted(parts.values(), key=lambda part: _rank(part.value))
+
+
+def value_of(setting: str, row: Row) -> object:
+    """Return the value of a *setting* with which the instance of *row* was generated.
+    Raises UsageError if it states no such setting.
+    """
+    require_stated(setting, row["instance"], stated(row["base"], row["generated"]))
+    return stated(row["base"], row["generated"])[setting]
+
+
+def stated(base: str | None, generated: Json) -> Json:
+    """Return the settings with which an instance was generated, and its ``preset``,
+    with which *base* begins.
+    """
+    if base is None:
+        return generated
+    return {"preset": base.rpartition(", seed ")[0], **generated}
+
+
+def _as_typed(setting: str, value: object, kind: Kind, base: str | None) -> str:
+    """Return the *value* of a *setting* as text: with a unit if the preset reads this
+    text as the same value, such as ``400MB``.
+    """
+    preset = stated(base, {}).get("preset", "")
+    form = registry.FORMATS[kind.kind].presets.get(str(preset))
+    for unit in ("_bytes", "_bytes_per_second", "_seconds"):
+        if form is None or not is_number(value):
+            break
+        text = quantity(unit, value).replace(" ", "")
+        with suppress(ValueError, UsageError):
+            if getattr(form(**{setting: text}), setting) == value:
+                return text
+    return show(value)
 
 
 def _rank(value: object) -> tuple[float, str]:

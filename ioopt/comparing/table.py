@@ -3,11 +3,12 @@ instances, and ratios to a baseline.
 """
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ioopt.comparing.measures import Row, spent, standing
 from ioopt.comparing.summary import SummaryRow, left_out, summary_rows
+from ioopt.errors import UsageError
 from ioopt.families import Kind, Metric
 from ioopt.metrics import LEAST_PAIRS, PairedRatio
 from ioopt.result import relative_gap
@@ -26,17 +27,22 @@ from ioopt.verdict import strongest
 
 ESSENTIAL = 5
 """The number of columns that are never dropped: solver, status, measure, gap, ratio."""
-SUMMARY = [
-    "solver",
-    "pairs",
-    "ratio",
-    "95 % interval",
-    "wins/ties/losses",
-    "p",
-    "gap",
-    "time",
-]
-"""The columns of the summary over several instances."""
+SUMMARY = {
+    "pairs": "pairs",
+    "ratio": "ratio",
+    "interval": "95 % interval",
+    "wins": "wins/ties/losses",
+    "p": "p",
+    "gap": "gap",
+    "time": "time",
+}
+"""The columns of the summary over several instances after the solver: the names with
+which a user chooses them, and their headings.
+"""
+DROPPED_LAST = ("gap", "time")
+"""The columns of the summary that a narrow terminal does not show."""
+SIDES = {"interval": "l", "wins": "l", "p": "l"}
+"""The columns of the summary that are aligned left, whatever is in them."""
 Columns = dict[str, list[Any]]
 
 
@@ -223,52 +229,121 @@ def raw_table(rows: Sequence[Row]) -> tuple[list[str], list[list[Any]]]:
 
 
 def summary_text(
-    rows: Sequence[Row],
+    parts: Mapping[str, Sequence[Row]],
     kind: Kind,
     measure: Metric,
     baseline: str,
     form: Form,
     width: int | None,
-    told: str = "",
+    chosen: Sequence[str] = tuple(SUMMARY),
 ) -> str:
-    """Return the one table over several instances, with a line for each solver
-    (:class:`SummaryRow`), and remarks that say what its figures are and what was left
-    out. Its heading begins with *told*.
+    """Return the summary of each of *parts*, keyed by what is told of it: a table with
+    a line for each solver (:class:`SummaryRow`) and the *chosen* columns, and remarks
+    that say what its figures are and what was left out.
+
+    In LaTeX the parts are groups of lines of one table. Remarks that hold for all parts
+    stand once, at the end.
     """
-    found = summary_rows(rows, kind, measure, baseline)
-    times = column("seconds", [row.seconds for row in found])
-    lines = [
-        [*_summary_line(row, row.solver == baseline), time]
-        for row, time in zip(found, times, strict=True)
+    found = {
+        told: summary_rows(rows, kind, measure, baseline)
+        for told, rows in parts.items()
+    }
+    every = [row for some in found.values() for row in some]
+    columns = _summary_columns(every, baseline)
+    names = ["solver", *chosen]
+    headers = [columns[name][0] for name in names]
+    lines = list(zip(*(columns[name][1:] for name in names), strict=True))
+    said = {told: _said(found[told], parts[told], baseline) for told in parts}
+    common = [
+        remark
+        for remark in next(iter(said.values()))
+        if all(remark in some for some in said.values())
     ]
-    shown = SUMMARY
+    own = {
+        told: [remark for remark in some if remark not in common]
+        for told, some in said.items()
+    }
+    headings = {
+        told: f"{_and_count(told, rows)}, by {measure}; ratios to {baseline}"
+        for told, rows in parts.items()
+    }
+    sides = "l" + "".join(SIDES.get(name, "r") for name in chosen)
+    if form == "latex":
+        groups = [(_and_count(told, parts[told]), len(found[told])) for told in parts]
+        table = render(
+            headers, lines, form, sides=sides, groups=groups if len(parts) > 1 else ()
+        )
+        rest = [f"{told}: {text}" for told, some in own.items() for text in some]
+        return remarks([*headings.values(), *rest, *common], form, width) + table
     if form == "table":
-        shown = [textwrap.fill(name.replace("/", "/ "), 8) for name in SUMMARY]
-    table = render(
-        shown, lines, form, width=width, keep=len(SUMMARY) - 2, sides="lrrlllrr"
-    )
+        headers = [textwrap.fill(name.replace("/", "/ "), 8) for name in headers]
+    keep = 1 + sum(name not in DROPPED_LAST for name in chosen)
+    texts = []
+    for told, some in found.items():
+        shown, lines = lines[: len(some)], lines[len(some) :]
+        table = render(headers, shown, form, width=width, keep=keep)
+        texts.append(
+            headed(headings[told], table, form, width) + remarks(own[told], form, width)
+        )
+    if len(texts) > 1:
+        texts.append("")
+    return "\n".join(texts) + remarks(common, form, width)
+
+
+def parse_columns(given: str | None) -> tuple[str, ...]:
+    """Return the columns of the summary in a text such as ``ratio,p`` (None: all).
+    Raises UsageError for others.
+    """
+    if given is None:
+        return tuple(SUMMARY)
+    names = tuple(name.strip() for name in given.split(","))
+    for name in names:
+        if name not in SUMMARY or names.count(name) > 1:
+            raise UsageError(
+                f"--columns {given!r}: wanted some of {', '.join(SUMMARY)}, each once"
+            )
+    return names
+
+
+def _and_count(told: str, rows: Sequence[Row]) -> str:
+    """Return what is *told* of a part with the number of its instances."""
     count = counted(len(by_instance(rows)), "instance")
-    heading = f"{told}{count}, by {measure}; ratios to {baseline}"
-    said = [
+    return f"{told}: {count}" if told else count
+
+
+def _summary_columns(found: Sequence[SummaryRow], baseline: str) -> Columns:
+    """Return the heading and the cells of each column of the summary, keyed by its
+    name.
+    """
+    pairs: list[Any] = ["pairs", *(row.pairs for row in found)]
+    if any(row.independent < row.pairs for row in found):
+        pairs = ["pairs (indep.)"]
+        pairs += [f"{row.pairs} ({row.independent})" for row in found]
+    counts = []
+    for row in found:
+        unknown = row.solver == baseline or not row.pairs
+        counts.append(None if unknown else f"{row.wins}/{row.ties}/{row.losses}")
+    cells: Columns = {
+        "ratio": [_fixed(row.ratio) for row in found],
+        "interval": [interval(row.low, row.high) for row in found],
+        "wins": counts,
+        "p": [_p_value(row.holm_p) for row in found],
+        "gap": [percent(row.gap) for row in found],
+        "time": column("seconds", [row.seconds for row in found]),
+    }
+    columns = {name: [SUMMARY[name], *some] for name, some in cells.items()}
+    return {"solver": ["solver", *(row.solver for row in found)], "pairs": pairs} | (
+        columns
+    )
+
+
+def _said(found: Sequence[SummaryRow], rows: Sequence[Row], baseline: str) -> list[str]:
+    """Return the remarks on the summary *found* of *rows*."""
+    return [
         _test_said(found, baseline),
         *_groups_said(found),
         _bound_said(found),
         *_left_out_said(rows, baseline),
-    ]
-    return headed(heading, table, form, width) + remarks(said, form, width)
-
-
-def _summary_line(row: SummaryRow, is_baseline: bool) -> list[Any]:
-    """Return the cells of one solver but its time."""
-    counts = f"{row.wins}/{row.ties}/{row.losses}"
-    return [
-        row.solver,
-        row.pairs,
-        _fixed(row.ratio),
-        interval(row.low, row.high),
-        None if is_baseline or not row.pairs else counts,
-        _p_value(row.holm_p),
-        percent(row.gap),
     ]
 
 
@@ -286,7 +361,9 @@ def _test_said(found: Sequence[SummaryRow], baseline: str) -> str:
     rest = f"wins: pairs on which a solver beats {baseline}; gap: mean; time: median."
     if not tests:
         return f"{ratio}; interval and p need {LEAST_PAIRS} pairs; {rest}"
-    corrected = f", Holm-corrected for {tests} solvers" if tests > 1 else ""
+    corrected = ""
+    if tests > 1:
+        corrected = f", Holm-corrected for {tests} solvers, which the interval is not"
     return (
         f"{ratio}, with its interval (Student's t of the logarithms); p: two-sided "
         f"Wilcoxon signed-rank test of log ratios, without ties{corrected}; {rest}"

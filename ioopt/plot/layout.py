@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ioopt import units
+from ioopt.errors import UsageError
 from ioopt.plot.palette import ROLES, ink, role
 from ioopt.result import Result
+from ioopt.tables import MATH
 from ioopt.units import quantity, title
 
 STEPS = {"min": (1, 2, 5, 10, 15, 30, 60), "h": (0.5, 1, 2, 3, 6, 12, 24)}
@@ -211,16 +213,42 @@ def folded(text: str, most: int) -> str:
     'link-aware:\\nevaluations=200'
     """
     lines = [""]
-    for part in re.findall(r".*?[:,=/ ]|.+", text):
-        if lines[-1] and len(lines[-1]) + len(part.rstrip()) > most:
+    for part in re.findall(rf"(?:{MATH.pattern}|.)*?(?:[:,=/ ]|$)", text):
+        if lines[-1] and drawn_length(lines[-1] + part.rstrip()) > most:
             lines.append("")
-        while len(part.rstrip()) > most:
+        while drawn_length(part.rstrip()) > most and not MATH.search(part):
             end = max(part.rfind(sign, 0, most) for sign in "_-") + 1 or most
             lines[-1] = part[:end]
             lines.append("")
             part = part[end:]
         lines[-1] += part
     return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def drawn_length(text: str) -> int:
+    """Return about how many characters wide *text* is when it is drawn; a command of
+    its math is one sign.
+
+    >>> drawn_length(r"Ours ($\\sigma=0.3$)")
+    12
+    """
+    for math in MATH.findall(text):
+        text = text.replace(math, re.sub(r"\\[a-zA-Z]+ ?", "x", math).strip("$"))
+    return len(text)
+
+
+def require_math(text: str) -> None:
+    """Raise UsageError if *text* has math that matplotlib cannot draw."""
+    from matplotlib.mathtext import MathTextParser
+
+    if MATH.search(text):
+        try:
+            MathTextParser("path").parse(text)
+        except ValueError:
+            raise UsageError(
+                f"--label: matplotlib cannot draw the math of {text!r}; write it with "
+                "the commands of LaTeX that it knows, such as $\\sigma=0.3$"
+            ) from None
 
 
 class Box(NamedTuple):
