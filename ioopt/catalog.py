@@ -80,7 +80,12 @@ def with_folders_opened(sources: Sequence[str]) -> tuple[str, ...]:
             raise InstanceError(f"{source}: the folder is empty")
         for name in inside:
             path = os.path.join(source, name)
-            if not name.endswith(ENDINGS) or os.path.isdir(path):
+            if os.path.isdir(path):
+                raise InstanceError(
+                    f"{path}: a folder in a folder; name the inner folders, as "
+                    f"{os.path.join(source, '*')}"
+                )
+            if not name.endswith(ENDINGS):
                 raise InstanceError(
                     f"{path}: no instance file; move it out of the folder, or name the "
                     f"files, as {os.path.join(source, '*.json')}"

@@ -19,6 +19,7 @@ from ioopt.metrics import GeometricMean, geometric_mean
 from ioopt.problems.base import SYNTHETIC_IO, Json
 from ioopt.registry import KINDS, SOLVERS, measures_of
 from ioopt.run_statements import forbids_copies
+from ioopt.units import show
 from ioopt.verdict import bounding_metrics, gap_to, strongest, strongest_sound
 
 REPEATED = [
@@ -83,11 +84,20 @@ def read_frame(paths: Sequence[str], measure: str | None = None) -> pd.DataFrame
     measures_of(present, measure)  # raises if no kind here has the measure
     names = {name: by.name for name, by in measures.items()}
     frame["measure"] = frame["kind"].astype(str).map(names).fillna("objective")
-    settings = frame["settings"].astype(str)
-    solver = frame["solver"].astype(str)
-    variant = solver.where(settings == "{}", solver + " " + settings)
+    texts = {text: _as_named(given) for text, given in objects(frame, "settings")}
+    variant = frame["solver"].astype(str) + frame["settings"].astype(str).map(texts)
     frame["variant"] = variant.astype("category")
     return with_ratios(frame, measures)
+
+
+def _as_named(settings: Json) -> str:
+    """Return *settings* as they follow a solver's name in ``compare``.
+
+    >>> _as_named({"alpha": 0.5, "loop": "open"})
+    ':alpha=0.5,loop=open'
+    """
+    words = ",".join(f"{key}={show(value)}" for key, value in settings.items())
+    return f":{words}" if settings else ""
 
 
 def require_sound(rows: pd.DataFrame, path: str) -> None:

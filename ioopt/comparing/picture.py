@@ -65,6 +65,8 @@ WIDE = 3.0
 """If the greatest ratio is more than this factor times the least, the axis of ratios is
 logarithmic.
 """
+DECADE = 10.0
+"""Ratios that differ by more than this factor have ticks at 1, 2 and 5 of a decade."""
 
 
 def plot_comparison(
@@ -319,7 +321,7 @@ def _draw_panel(
     if panel.heading:
         said = _pairs_said(panel)
         heading = f"{panel.heading}{said and ', '}{said}"
-        axes.set_title(heading, loc="left", fontsize="small")
+        axes.set_title(heading, loc="left", fontsize="small", weight="bold")
 
 
 def _draw_ratios(axes: Any, place: int, pairs: Sequence[Pair]) -> float | None:
@@ -370,13 +372,16 @@ def _ratio_ticks(axes: Any, known: Sequence[float], width: float | None) -> None
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     most = 10 if width is None else max(3, int(width / MM_PER_TICK))
-    if known and max(known) > WIDE * min(known) > 0:
+    spread = max(known) / min(known) if known and min(known) > 0 else 1.0
+    round_ticks = MaxNLocator(most, steps=[1, 2, 5, 10])
+    if spread > WIDE:
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        of_decades = LogLocator(subs=(1.0, 2.0, 5.0))
+        axes.xaxis.set_major_locator(of_decades if spread > DECADE else round_ticks)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+        axes.xaxis.set_major_locator(round_ticks)
 
 
 def _rank(label: str) -> tuple[int, str]:

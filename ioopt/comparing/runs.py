@@ -160,8 +160,10 @@ def _each_once(instance: str, rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         first = found.setdefault(row["solver"], row)
         facts = zip(_facts(first).items(), _facts(row).values(), strict=True)
-        differ = [f"{key} {one}, {two}" for (key, one), two in facts if one != two]
-        if first is not row and row["digest"] is None:
+        differ = [
+            f"{key} {show(one)}, {show(two)}" for (key, one), two in facts if one != two
+        ]
+        if first is not row and None in (first["digest"], row["digest"]):
             differ.append("instance's contents not stated")
         if differ:
             raise UsageError(
@@ -201,12 +203,13 @@ def _by_origin(stored: Sequence[Runs]) -> dict[str, list[Row]]:
     for runs in stored:
         for row in runs.rows:
             name = row["instance"]
-            if files[name] > 1 and not row["generated"] and row["digest"] is None:
+            known = origins[name]
+            unsure = row["digest"] is None or len(known) > 1
+            if files[name] > 1 and not row["generated"] and unsure:
                 raise UsageError(
                     f"stored runs: {name} is in several files, which do not say "
                     "whether it is the same instance; compare the instances anew"
                 )
-            known = origins[name]
             differ = [
                 f"{key}={value}"
                 for key, value in row["generated"].items()

@@ -14,36 +14,11 @@ import pytest
 
 import ioopt
 from ioopt.comparing.picture import plot_comparison
-from ioopt.comparing.runs import runs_in
+from ioopt.comparing.runs import joined, runs_in
 from ioopt.metrics import PairedRatio, geometric_mean, paired_ratios, signed_rank_p
 from ioopt.plot.layout import folded
 
-OWN = """
-def in_turn(problem):
-    nodes = [node.id for node in problem.nodes]
-    tasks = [task.id for task in problem.tasks]
-    return {node: tasks[k :: len(nodes)] for k, node in enumerate(nodes)}
-
-def gives_up(problem):
-    raise ValueError(f"{len(problem.tasks)} tasks, {problem.name!r}")
-
-def even(problem):
-    return None if problem.meta["seed"] % 2 else in_turn(problem)
-
-def odd(problem):
-    return in_turn(problem) if problem.meta["seed"] % 2 else None
-"""
 MINE = ("--solver", "mine.py:in_turn", "--solver", "minmin")
-
-
-@pytest.fixture
-def many(run, tmp_path, monkeypatch):
-    """A folder of six small batches, and solvers in a file."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(OWN)
-    words = ("replication", "--preset", "tiny", "--count", "6", "-o", "many")
-    assert run("instances", "generate", *words)[0] == 0
-    return tmp_path / "many"
 
 
 def kept(run, *words):
@@ -66,12 +41,14 @@ def untimed(text):
 def test_stored_runs_are_printed_as_at_first(run, many, monkeypatch, form):
     """Nothing is solved: the second time no solver may be called."""
     asked = kept(run, "--solver", "mine.py:gives_up", "--baseline", "minmin")
-    code, first, notes = run(*asked, *form)
+    code, first, _ = run(*asked, *form)
     (many.parent / "mine.py").unlink()
     shutil.rmtree(many)
     monkeypatch.setattr("ioopt.comparing.solve", None)
     again, text, said = run("compare", "r.json", *form)
-    assert (again, untimed(text), said) == (code, untimed(first), notes) and code == 5
+    assert (again, untimed(text)) == (code, untimed(first)) and code == 5
+    # Notes of the runs are not told again, but failures are.
+    assert said.count("note: ") == 1 and "mine.py:gives_up: failed" in said
     assert run("compare", "r.json", *form)[1] == text
     _, document, _ = run("compare", "r.json", "--format", "json")
     kept_first = json.loads(Path("r.json").read_text())
@@ -195,7 +172,7 @@ def test_a_folder_is_its_files_in_order(run, many, tmp_path):
     [
         ("notes.txt", "words", "many/notes.txt: no instance file; move it out of"),
         (".hidden", "", "many/.hidden: no instance file"),
-        ("old.json/x", "", "many/old.json: no instance file"),
+        ("old.json/x", "", "many/old.json: a folder in a folder; name the inner"),
         ("x.json", "{}", 'many/x.json: format: missing; an instance says "format"'),
         ("x.json", "{", "many/x.json: "),
     ],
@@ -483,10 +460,8 @@ def test_presets_and_settings_have_meanings(run):
 
 
 @pytest.fixture
-def disks(run, tmp_path, monkeypatch):
+def disks(run, own, tmp_path):
     """A folder of three seeds with two sizes of disks."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(OWN)
     words = ("replication", "--preset", "image-85", "--set", "tasks=12")
     for disk in ("400MB", "1GB"):
         more = ("--set", f"disk={disk}", "--count", "3", "-o", "disks")
@@ -518,9 +493,9 @@ def test_stored_runs_of_several_files_are_one_comparison(run, disks):
     stored = ("compare", "small.json", "large.json", "more.json")
     code, out, _ = run(*stored, "--by", "disk")
     assert code == 0
-    assert "disk=1000000000: 3 instances" in out, out
-    first, second = out.split("disk=1000000000: 3 instances")
-    assert first.startswith("disk=400000000: 3 instances")
+    assert "disk=1GB: 3 instances" in out, out
+    first, second = out.split("disk=1GB: 3 instances")
+    assert first.startswith("disk=400MB: 3 instances")
     whole = run("compare", "disks", *MINE, *third, "--by", "disk")[1]
     ratio = re.compile(r"^(\S+ +\d+ +\d\.\d{3})", re.M)
     assert ratio.findall(whole) == ratio.findall(out)
@@ -535,7 +510,7 @@ def test_runs_that_do_not_fit_together_are_refused(run, disks):
     run("compare", *small, *MINE, "--format", "json", "-o", "a.json")
     document = json.loads(Path("a.json").read_text())
     for row in document["rows"]:
-        del row["generated"]
+        del row["generated"], row["digest"]
     Path("old.json").write_text(json.dumps(document))
     changed = json.loads(Path(small[0]).read_text())
     changed["network"]["remote_bytes_per_second"] *= 2
@@ -546,17 +521,111 @@ def test_runs_that_do_not_fit_together_are_refused(run, disks):
     run("compare", "gang-mixed-60", *solver)
     for words, said in (
         (("a.json", "other.json"), "is not the same instance in all files"),
-        (("a.json", "a.json"), "disk=400MB is in several files"),
         (("a.json", "old.json"), "do not say whether it is the same instance"),
         (("a.json", "gang.json"), "make no comparison"),
         (("a.json", "--by", "dsk"), "did you mean 'disk'?"),
-        (("old.json", "--by", "disk"), "states no setting 'disk'\n"),
-        (("a.json", "--by", "disk", "--format", "csv"), "--by makes tables"),
+        (("old.json", "--by", "disk"), "states no setting 'disk'; known: preset"),
+        (("a.json", "--by", "disk", "--by", "cap"), "--by is given 2 times"),
+        (("a.json", "--columns", "ratio,pp"), "wanted some of pairs, ratio, interval"),
         (("cycle3", "eight-tasks", "--by", "disk"), "cycle3 states no setting"),
         ((str(small[0]), "--by", "disk"), "and there is one"),
     ):
         code, out, err = run("compare", *words)
         assert (code, out) == (2, "") and said in err, err
+
+
+def test_an_own_function_alone_is_added_to_stored_runs(run, disks):
+    """The rivals that come with it are the same runs, and are taken once."""
+    keep = ("--format", "json", "-o")
+    third = ("--solver", "job-data-present")
+    run("compare", "disks", *MINE, *third, *keep, "runs.json")
+    own = ("--solver", "mine.py:again:step=1")
+    run("compare", "disks", *own, *keep, "one.json")
+    names = {row["solver"] for row in json.loads(Path("one.json").read_text())["rows"]}
+    assert names == {"mine.py:again:step=1", "minmin", "job-data-present"}
+    code, out, err = run("compare", "runs.json", "one.json", "--format", "json")
+    assert (code, err) == (0, "")
+    rows = json.loads(out)["rows"]
+    assert len(rows) == 6 * 4 and not any("file" in row for row in rows)
+    whole = run("compare", "disks", *MINE, *third, *own, "--format", "json")[1]
+    assert json.loads(out)["ratios"] == json.loads(whole)["ratios"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"value": 9.0}, "(value 9, 7)"),
+        ({"seed": 3}, "(seed 3, 0)"),
+        ({"options": {"settings": {"step": 2}}}, "(settings {'step': 2}, {'step': 1})"),
+        ({"digest": None}, "(instance's contents not stated)"),
+    ],
+)
+def test_runs_of_one_solver_that_differ_are_refused(change, said):
+    result = ioopt.solve("cycle3", "minmin").to_dict({"plan", "schedule"})
+    base = runs_in({"format": "ioopt/comparison", "rows": [result]}, "a.json")
+    same = {"value": 7.0, "digest": "1" * 64, "options": {"settings": {"step": 1}}}
+    kept = [row | same | {"generated": {"disk": 1}} for row in base.rows]
+    other = base._replace(rows=kept, file="b.json")
+    assert len(joined([base._replace(rows=kept), other]).rows) == 1
+    changed = base._replace(rows=[row | change for row in kept])
+    with pytest.raises(ioopt.errors.UsageError) as caught:
+        joined([changed, other])
+    assert said in str(caught.value) and "between a.json and b.json" in str(
+        caught.value
+    )
+
+
+def test_a_setting_groups_every_form(run, disks, tmp_path):
+    """Three seeds with two disks: two tables, one tabular, two panels, a column."""
+    pytest.importorskip("matplotlib")
+    run("compare", "disks", *MINE, "--format", "json", "-o", "r.json")
+    by = ("compare", "r.json", "--by", "disk")
+    _, out, _ = run(*by, "--format", "latex", "--columns", "ratio,interval")
+    lines = [line for line in out.splitlines() if not line.startswith("%")]
+    assert lines[:2] == [r"\begin{tabular}{lrl}", r"\toprule"]
+    assert out.count(r"\begin{tabular}") == 1 and out.count(r"\midrule") == 2
+    assert lines[4] == r"\multicolumn{3}{l}{disk=400MB: 3 instances} \\"
+    assert lines[8] == r"\multicolumn{3}{l}{disk=1GB: 3 instances} \\"
+    assert len(lines) == 13 and out.count("% ratio: geometric mean") == 1
+    _, out, _ = run(*by, "--format", "csv")
+    heads, *cells = (line.split(",")[:2] for line in out.splitlines())
+    assert heads == ["disk", "instance"] and len(cells) == 12
+    for disk, name in cells:
+        assert ("disk=1GB" in name) == (disk == "1000000000")
+    ratios = json.loads(run(*by, "--format", "json")[1])["ratios"]
+    frame = ioopt.compare("r.json", summary=True, by="disk")
+    assert frame.index.names == ["disk", "solver"]
+    for row in ratios:
+        if row["metric"] == "makespan_seconds":
+            found = frame.loc[(row["disk"], row["solver"])]
+            assert (found["pairs"], row["pairs"]) == (3, 3)
+            assert found["ratio"] == pytest.approx(row["mean_ratio"])
+    assert run(*by, "--plot", "by.svg", "--plot-width", "85")[0] == 0
+    text = (tmp_path / "by.svg").read_text()
+    for said in ("disk=400MB, n = 3", "disk=1GB, n = 3"):
+        assert text.count(f"<!-- {said} -->") == 1 or text.count(f">{said}<") == 1
+    with pytest.raises(ioopt.errors.UsageError, match="add summary=True"):
+        ioopt.compare("r.json", by="disk")
+    assert run("compare", "r.json", "--by", "preset")[1].startswith("preset=image-85: ")
+
+
+def test_a_paper_says_how_many_instances_are_independent(run, disks, tmp_path):
+    pytest.importorskip("matplotlib")
+    _, out, _ = run("compare", "disks", *MINE, "--format", "latex", "--plot", "o.svg")
+    assert "solver & pairs (indep.) & ratio" in out and " & 6 (3) & " in out
+    assert "6 instances, 3 independent" in (tmp_path / "o.svg").read_text()
+
+
+def test_math_in_a_label_stays_math(run, many, tmp_path):
+    pytest.importorskip("matplotlib")
+    label = ("--label", r"mine.py:in_turn=Turn_1 ($\sigma=0.3$)")
+    asked = kept(run, *label)
+    _, out, _ = run(*asked, "--format", "latex", "--plot", "out.svg")
+    assert "\n" + r"Turn\_1 ($\sigma=0.3$) & 6 & 1.000" in out
+    assert r"\sigma" not in (tmp_path / "out.svg").read_text().partition("<defs>")[0]
+    bad = ("--label", r"minmin=M ($\foo$)", "--plot", "bad.svg")
+    code, _, err = run("compare", "r.json", *bad)
+    assert code == 2 and "cannot draw the math of" in err and err.count("\n") == 1
 
 
 def test_labels_of_stored_runs_name_solvers(run, many):

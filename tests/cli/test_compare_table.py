@@ -174,38 +174,18 @@ def test_several_files_give_paired_ratios_to_base_line(run):
     assert (found["pairs"], found["low"], found["high"]) == (2, None, None)
 
 
-OWN = """
-def in_turn(problem):
-    nodes = [node.id for node in problem.nodes]
-    queues = {node: [] for node in nodes}
-    for k, task in enumerate(problem.tasks):
-        queues[nodes[k % len(nodes)]].append(task.id)
-    return queues
-"""
-
-
-@pytest.fixture
-def many(run, tmp_path, monkeypatch):
-    """A folder of six small batches, and a solver in a file."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text(OWN)
-    words = ("replication", "--preset", "tiny", "--count", "6", "-o", "many")
-    assert run("instances", "generate", *words)[0] == 0
-    return [str(path) for path in sorted((tmp_path / "many").glob("*.json"))]
-
-
-def test_a_count_of_instances_fills_a_folder_with_seeds_in_order(run, many, tmp_path):
+def test_a_count_of_instances_fills_a_folder_with_seeds_in_order(run, files, tmp_path):
     """They are the six files that six calls write; an old file is no folder."""
     words = ("instances", "generate", "replication", "--preset", "tiny")
-    for seed, path in enumerate(many):
+    for seed, path in enumerate(files):
         assert run(*words, "--seed", str(seed), "-o", "-")[1] == Path(path).read_text()
     code, _, err = run(*words, "--count", "2", "-o", "mine.py")
     assert code == 2 and err == "ioopt: mine.py: no folder to write to: File exists\n"
-    assert (tmp_path / "mine.py").read_text() == OWN
+    assert "def in_turn" in (tmp_path / "mine.py").read_text()
 
 
-def test_an_own_solver_alone_gets_quick_rivals_over_several_instances(run, many):
-    code, out, err = run("compare", *many, "--solver", "mine.py:in_turn")
+def test_an_own_solver_alone_gets_quick_rivals_over_several_instances(run, files):
+    code, out, err = run("compare", *files, "--solver", "mine.py:in_turn")
     assert code == 0 and out.startswith("6 instances") and " ratios to mine.py" in out
     assert [line.split()[0] for line in out.splitlines()[5:8]] == [
         "mine.py:in_turn",
@@ -213,13 +193,13 @@ def test_an_own_solver_alone_gets_quick_rivals_over_several_instances(run, many)
         "job-data-present",
     ]
     assert "mine.py:in_turn is compared with minmin, job-data-present" in err
-    code, out, _ = run("compare", many[0], "--solver", "mine.py:in_turn")
+    code, out, _ = run("compare", files[0], "--solver", "mine.py:in_turn")
     assert code == 0 and "minmin" not in out
 
 
-def test_a_summary_agrees_with_the_rows(run, many):
+def test_a_summary_agrees_with_the_rows(run, files):
     """The ratio is the sixth root of the product; json has the uncorrected p too."""
-    asked = ("compare", *many, *("--solver", "mine.py:in_turn", "--solver", "minmin"))
+    asked = ("compare", *files, *("--solver", "mine.py:in_turn", "--solver", "minmin"))
     _, text, _ = run(*asked)
     document = json.loads(run(*asked, "--format", "json")[1])
     values = {"mine.py:in_turn": [], "minmin": []}
@@ -237,10 +217,10 @@ def test_a_summary_agrees_with_the_rows(run, many):
     assert found["p_value"] == found["holm_p_value"] <= 1  # one rival
 
 
-def test_a_latex_table_needs_booktabs_alone(run, many):
-    """What is no comment is one tabular, whose lines have as many cells as columns."""
+def test_a_latex_table_needs_booktabs_alone(run, files):
+    """What is no comment is one tabular, whose lines have as files cells as columns."""
     asked = ("--solver", "mine.py:in_turn", "--solver", "minmin", "--format", "latex")
-    _, out, _ = run("compare", *many, *asked)
+    _, out, _ = run("compare", *files, *asked)
     lines = [line for line in out.splitlines() if not line.startswith("% ")]
     form = re.fullmatch(r"\\begin\{tabular\}\{([lr]+)\}", lines[0])
     assert form is not None and lines[-1] == r"\end{tabular}"
@@ -248,8 +228,14 @@ def test_a_latex_table_needs_booktabs_alone(run, many):
     for line in (lines[2], *lines[4:-2]):
         assert len(line.split(" & ")) == len(form[1]) and line.endswith(r" \\")
     assert r"mine.py:in\_turn & 6 & 1.000" in out and r"95 \% interval" in out
-    _, out, _ = run("compare", many[0], *asked)
+    _, out, _ = run("compare", files[0], *asked)
     assert out.startswith("% ") and out.count(r"\begin{tabular}") == 1
+
+
+def test_a_choice_of_columns_keeps_a_table_narrow(run, files):
+    asked = ("--solver", "mine.py:in_turn", "--solver", "minmin", "--format", "latex")
+    _, out, _ = run("compare", *files, *asked, "--columns", "p, ratio")
+    assert r"\begin{tabular}{llr}" in out and r"solver & p & ratio \\" in out
 
 
 def test_latex_escapes_every_character_that_it_would_read():
@@ -260,14 +246,14 @@ def test_latex_escapes_every_character_that_it_would_read():
     )
 
 
-def test_a_picture_for_a_paper_has_the_width_asked_for(run, many, tmp_path):
+def test_a_picture_for_a_paper_has_the_width_asked_for(run, files, tmp_path):
     """85 mm are 240.94 points; fonts are embedded as TrueType, no text is below 6."""
     pytest.importorskip("matplotlib")
     asked = ("--solver", "mine.py:in_turn", "--solver", "minmin", "--plot-width", "85")
-    run("compare", *many, *asked[:-2], "--format", "json", "-o", "many.json")
+    run("compare", *files, *asked[:-2], "--format", "json", "-o", "many.json")
     for words in (
-        ("compare", *many[:1], *asked, "--plot", "out.pdf"),
-        ("compare", *many, *asked, "--plot", "out.pdf"),
+        ("compare", *files[:1], *asked, "--plot", "out.pdf"),
+        ("compare", *files, *asked, "--plot", "out.pdf"),
         ("plot", "many.json", "-o", "out.pdf", "--width", "85"),
     ):
         assert run(*words)[0] == 0
@@ -276,8 +262,8 @@ def test_a_picture_for_a_paper_has_the_width_asked_for(run, many, tmp_path):
         assert box is not None and float(box[1]) == pytest.approx(85 / 25.4 * 72)
         assert b"/Type3" not in pdf
     for words, said in (
-        (("compare", *many, *asked[:-1], "5", "--plot", "out.pdf"), "60.0<=x<=400.0"),
-        (("compare", *many, *asked), "add --plot OUT.pdf"),
+        (("compare", *files, *asked[:-1], "5", "--plot", "out.pdf"), "60.0<=x<=400.0"),
+        (("compare", *files, *asked), "add --plot OUT.pdf"),
         (("plot", "a.json", "b.json", "-o", "o.pdf", "--width", "85"), "one compar"),
     ):
         code, _, err = run(*words)

@@ -106,6 +106,14 @@ def make(
     """
     maker = next(make for kind, make in _MAKERS.items() if isinstance(settings, kind))
     files, requests, groups = maker(settings, rng)
+    largest = max(sum(files[at][1] for at in one) for one in requests)
+    if settings.disk is not None and largest > settings.disk:
+        seeded = "" if seed is None else f", seed {seed}"
+        raise UsageError(
+            f"{preset}{seeded}: a task needs {largest} bytes, more than the disk of "
+            f"{settings.disk} bytes, so that no node can run it; set cap to the disk "
+            "or less"
+        )
     if settings.order == "submission":
         # Order the tasks by hot spot; order files by date, along the curve, or by
         # event.
