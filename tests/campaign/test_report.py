@@ -48,6 +48,14 @@ ROWS = [
 ]
 
 
+def test_a_solver_is_named_as_in_compare(tmp_path):
+    given = {"seven": {"alpha": 0.7, "loop": "open"}, "plain": {}}
+    rows = [row(key, solver="fill", settings=some) for key, some in given.items()]
+    frame = frames.read_frame([put(tmp_path, *rows)]).set_index("key")
+    assert frame.loc["seven", "variant"] == "fill:alpha=0.7,loop=open"
+    assert frame.loc["plain", "variant"] == "fill"
+
+
 def test_ratios_and_wins_by_hand(tmp_path):
     frame = frames.read_frame([stored(tmp_path, ROWS)])
     table = frames.summary(frame).set_index("variant")

@@ -260,6 +260,13 @@ def test_cap_shortens_tasks_and_may_differ_from_the_disk():
     assert same.tasks == tight.tasks and same.nodes[0].disk_bytes == 2000 * MB
 
 
+@pytest.mark.parametrize("cap", ["400MB", "none"])
+def test_an_instance_that_no_node_can_run_is_refused(cap):
+    with pytest.raises(UsageError, match=r"image-85, seed 1: a task needs \d+ bytes"):
+        generate("image-85", {"disk": "200MB", "cap": cap}, 1)
+    assert generate("image-85", {"disk": "unlimited", "cap": cap}, 1).tasks
+
+
 def test_settings_reach_the_instance():
     problem = generate(
         "ppa",
