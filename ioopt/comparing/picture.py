@@ -180,6 +180,7 @@ def _ratios(
     panels = [
         _ratio_panel(rows, told, measure, baseline) for told, rows in parts.items()
     ]
+    panels = [panel for panel in panels if panel.ratios]  # none of a baseline alone
     if not any(any(panel.ratios.values()) for panel in panels):
         raise UsageError(
             "no picture: no instance has verified plans of two solvers to compare"

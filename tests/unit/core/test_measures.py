@@ -169,7 +169,7 @@ def test_a_summary_is_over_pairs_and_names_what_is_left_out():
         row["violations"] = (
             [{}] if (row["solver"], row["instance"]) == ("a", "l") else []
         )
-    text = summary_text(rows, REPLICATION, MAKESPAN, "b", "table", 80)
+    text = summary_text({"": rows}, REPLICATION, MAKESPAN, "b", "table", 80)
     assert text.startswith("4 instances, by makespan_seconds (less is better); ratios")
     cells = {line.split()[0]: line.split() for line in text.splitlines()[5:8]}
     # solver, pairs, ratio, interval, wins/ties/losses, p, gap, time
@@ -190,7 +190,7 @@ def test_a_summary_states_the_corrected_test():
         values["a", name] = 1.0
         values["b", name] = factor
         values["c", name] = factor if name != "i" else 1 / 1.1
-    text = summary_text(several(values), REPLICATION, MAKESPAN, "a", "csv", None)
+    text = summary_text({"": several(values)}, REPLICATION, MAKESPAN, "a", "csv", None)
     b, c = (line.split(",") for line in text.splitlines()[3:5])
     assert (b[4], c[4]) == ("0/0/6", "1/0/5")
     # 2/64 twice over; 4/64, the greatest sum of ranks but one
@@ -212,7 +212,7 @@ def test_bounds_of_a_restricted_problem_are_not_of_the_instance(restricted):
     assert rows[0]["gap"] == pytest.approx((8.12 - 5.184) / 8.12)
     assert "optimal for the solver's own model" in " ".join(rows[0]["notes"])
     assert "bound 5.184 s" in comparison_text(rows, REPLICATION, measure, None)
-    text = summary_text(rows, REPLICATION, measure, "ip", "table", None)
+    text = summary_text({"": rows}, REPLICATION, measure, "ip", "table", None)
     assert "proven optimal (gap 0): ip 1 of 1." in text
 
 
@@ -270,7 +270,7 @@ def test_no_line_is_wider_than_the_terminal(width, kind):
     assert max(map(len, text.splitlines()[1:])) <= width
     wide = comparison_text(rows, spec, by, None)
     assert ("--wide" in text) == (len(wide.splitlines()[1]) > len(text.splitlines()[1]))
-    summary = summary_text(rows, spec, by, rows[0]["solver"], "table", width)
+    summary = summary_text({"": rows}, spec, by, rows[0]["solver"], "table", width)
     assert max(map(len, summary.splitlines()[1:])) <= max(80, width)
 
 
