@@ -60,7 +60,7 @@ def test_short_sweeps_are_valid_and_of_first_values(tmp_path) -> None:
     assert config.solvers[1].settings == {"room": "mean"}
 
 
-SHOWN = ("ip", "minmin", 'ip {"backend": "CBC"}')
+SHOWN = ("ip", "minmin", "ip:backend=CBC")
 
 
 @pytest.mark.slow
