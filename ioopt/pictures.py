@@ -6,7 +6,7 @@ from inspect import signature
 from typing import Any
 
 from ioopt.errors import UsageError
-from ioopt.formats.native import dump_json, write_text
+from ioopt.formats.native import write_text
 from ioopt.plot.lanes import lanes_in_all
 from ioopt.plot.layout import WIDTH, legend_above
 from ioopt.plot.page import save, svg_text
@@ -152,7 +152,7 @@ def save_result(result: Result, path: str) -> None:
     on the file extension of *path*.
     """
     if path.removesuffix(".gz").endswith(".json"):
-        write_text(path, dump_json(result.to_dict()))
+        write_text(path, result.to_json())
     elif path.endswith(".html"):
         write_text(path, page_of(result))
     else:

@@ -189,13 +189,19 @@ class Result(BaseModel):
 
         *without* names parts to leave out.
         """
+        # Convert through JSON text, which is faster than object by object and has no
+        # infinities.
+        data: Json = from_json(self.to_json(without, indent=None))
+        return data
+
+    def to_json(self, without: set[str] | None = None, indent: int | None = 1) -> str:
+        """Return the text of :meth:`to_dict`, as result files hold it: one value a
+        line, or all in one line if *indent* is None.
+        """
         left_out = set(without or ())
         if not self.meta:
             left_out.add("meta")
-        # Convert through JSON text, which is faster than object by object and has no
-        # infinities.
-        data: Json = from_json(self.model_dump_json(exclude=left_out))
-        return data
+        return self.model_dump_json(exclude=left_out, indent=indent) + "\n"
 
     def summary(self) -> Json:
         """Return one row of a comparison: :meth:`to_dict` without plan and schedule."""

@@ -220,6 +220,9 @@ def false_schedule(
     Parts that have an ``id`` are matched by the ``id``. Fields that are not stated are
     not compared, but no item of a list may be missing.
     """
+    # Most parts are equal to the bit, which plain comparison finds much faster.
+    if stated is None or stated == true:
+        return []
     if isinstance(stated, Mapping) and isinstance(true, Mapping):
         for key in stated:
             if key not in true:
@@ -237,7 +240,7 @@ def false_schedule(
             if found:
                 return found
         return []
-    if stated is None or same(stated, true, rounding):
+    if same(stated, true, rounding):
         return []
     text = f"says {shown(stated)}, the plan's replay gives {shown(true)}"
     return [violation("replay", where, text)]

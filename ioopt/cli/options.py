@@ -395,7 +395,7 @@ def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
             }
         require_finite(data, source)
         found = validate(Result, told, source).model_dump(
-            mode="json", exclude_unset=True
+            mode="json", exclude_unset=True, exclude={"plan", "schedule", "meta"}
         )
         data = {**data, **{key: value for key, value in found.items() if key in data}}
         require_form(kind, data, source)

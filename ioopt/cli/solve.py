@@ -116,8 +116,8 @@ def solve(
         )
     if now:
         if output is not None:
-            write_text(output, dump_json(result.to_dict()))
-        click.echo(dump_json(result.to_dict()["plan"]), nl=False)
+            write_text(output, result.to_json())
+        click.echo(dump_json(result.plan), nl=False)
         tell(result)
     else:
         print_result(result, output, form)
@@ -129,9 +129,9 @@ def print_result(result: Result, output: str | None, form: str) -> None:
     ``json``, unless it was written to standard output.
     """
     if output is not None:
-        write_text(output, dump_json(result.to_dict()))
+        write_text(output, result.to_json())
     if output != "-":
-        text = dump_json(result.to_dict()) if form == "json" else result.table()
+        text = result.to_json() if form == "json" else result.table()
         click.echo(text, nl=False)
     tell(result)
 
