@@ -8,3 +8,5 @@ NF_BOOST = ("plugins { id 'nf-boost' }", "boost { cleanup = true }")
 """The lines of a nextflow.config by which each file is deleted after its last
 reader.
 """
+NOISY_RUNS = 20
+"""The number of runs with wrong estimates. The runs have different seeds."""
