@@ -4,6 +4,8 @@ the quota.
 
 TRACE = "Nextflow trace"
 """The source of instances that were read from a trace of Nextflow."""
+SNAKEMAKE = "Snakemake run"
+"""The source of instances that the Snakemake plugin recorded."""
 NF_BOOST = ("plugins { id 'nf-boost' }", "boost { cleanup = true }")
 """The lines of a nextflow.config by which each file is deleted after its last
 reader.

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ioopt.budget import NF_BOOST, NOISY_RUNS, TRACE
+from ioopt.budget import NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
 from ioopt.cli.options import PATH, file_argument, format_option, skip_bad_option
 from ioopt.errors import ExitCode, UsageError
@@ -322,7 +322,7 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             f"add to the snakemake command: {_snakemake_options(found)} (a sample = "
             f"{_sample(found)})"
         )
-        if found["nextflow"] is None:
+        if found["nextflow"] is None and found["source"] != SNAKEMAKE:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
     engine = _engines(found)
     return f"{engine}{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
@@ -434,6 +434,8 @@ def _default_does(found: Json, nextflow: str | None) -> str:
     run = "" if nextflow is None else f"; run Nextflow with: -c {nextflow}"
     if all_fit(found):
         return f"nothing to set, even if no file is deleted{run}"
+    if found["source"] == SNAKEMAKE:
+        return "nothing to set: temporary files leave after their last reader"
     if nextflow is not None:
         return f"needs no caps, only that files are deleted{run}"
     boost = f"put into nextflow.config: {' and '.join(NF_BOOST)}"
@@ -512,6 +514,8 @@ def _copies(found: Json) -> str:
 
 def _sample(found: Json) -> str:
     """Return what counts as one sample in the number of samples in flight."""
+    if found["source"] == SNAKEMAKE:
+        return "a value of the wildcard sample, or jobs that files join"
     if found["tags"]:
         return "the tasks of one tag"
     if found["copies"] > 1:
