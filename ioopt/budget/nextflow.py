@@ -140,9 +140,9 @@ def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
 
     If no caps keep the quota, the caps whose run exceeds it least are returned, and
     ``search_cut`` says whether the deadline ended the search after ``simulated`` runs.
-    First one cap is set for all tasks together, for each process, and for each process whose
-    tasks depend on no other task, as large as the quota allows. Then caps for each
-    process are loosened (:func:`_loosen`).
+    First one cap is set for all tasks together, for each process, and for each process
+    whose tasks depend on no other task, as large as the quota allows. Then caps for
+    each process are loosened (:func:`_loosen`).
     """
     search = Search(problem, deadline)
     quota = problem.quota_bytes or 0

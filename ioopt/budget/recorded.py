@@ -48,8 +48,8 @@ def read_work_directory(
     *samples* times. For a WfFormat file or a trace, *scratch* is the scratch space of a
     task as a multiple of the bytes of its outputs. For a trace, *dag* is the file of
     its DAG, *read* names the column of the bytes read, *skip_bad* is the share of
-    unreadable rows that may be left out, and *reads_all* and *reads_own* are patterns of
-    processes whose reads are stated. Raises InstanceError for an invalid file, and
+    unreadable rows that may be left out, and *reads_all* and *reads_own* are patterns
+    of processes whose reads are stated. Raises InstanceError for an invalid file, and
     UsageError for invalid arguments.
     """
     name = named(file)

@@ -4,6 +4,7 @@ keep the quota.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from math import exp
 from typing import Any
 
@@ -61,7 +62,7 @@ def recorded(command: Any) -> Any:
             "--reads-own",
             metavar="PROCESS",
             multiple=True,
-            help="For a trace: the tasks of PROCESS wait for the tasks before them, but "
+            help="For a trace: the tasks of PROCESS wait for the tasks before them and "
             "read none of their files, like a report from logs. May be repeated.",
         ),
         click.option(
@@ -161,7 +162,7 @@ def budget(
 
     if picture is not None:
         check_target(picture)
-        import matplotlib as _  # if it is missing, refuse now and not after the search
+        import_module("matplotlib")  # refuse now, not after the search
     problem = read_recorded(file, **told)
     wrong = None
     if noise is not None or size_noise is not None:

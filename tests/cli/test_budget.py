@@ -6,6 +6,7 @@ Four samples of TRIM (10 s, 6 bytes), MAP2 (20 s, 3) and CALL (5 s, 1) on 4 core
 import json
 import math
 import re
+import sys
 
 import pytest
 
@@ -126,6 +127,13 @@ def test_what_the_time_limit_ended_is_in_the_first_row(run, monkeypatch):
     for what in ("search of settings (", "search of plans", "search of the curve"):
         assert what in row
     assert "should do, or none" in row
+
+
+def test_a_plot_without_matplotlib_is_refused_before_the_search(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(answer, "answer", lambda *told: pytest.fail("searched"))
+    code, _, err = run("budget", "directory-montage", "--plot", "curve.png")
+    assert code == 6 and "matplotlib" in err
 
 
 def test_the_answer_without_a_time_limit_hangs_on_no_clock(run, trace, monkeypatch):

@@ -194,9 +194,7 @@ def sequential_order(
 
     # Bytes by which each task makes the directory grow: its outputs that stay, without
     # the files of which it is the last reader.
-    growth = [
-        sum(inside.sizes[f] for f in row if stays[f]) for row in problem.outputs
-    ]
+    growth = [sum(inside.sizes[f] for f in row if stays[f]) for row in problem.outputs]
 
     def key(k: int) -> tuple[int, int, int]:
         group = groups[k] if groups else 0

@@ -214,7 +214,9 @@ class DataOrder:
         """Return whether nothing tells the sizes of the outputs of *job*: neither
         ``disk_mb``, nor a job of its rule that has ended.
         """
-        return bool(job.output) and not _stated_mb(job) and rule_of(job) not in self._ends
+        return (
+            bool(job.output) and not _stated_mb(job) and rule_of(job) not in self._ends
+        )
 
     def _unknown(self, job: Job) -> bool:
         """Return whether *job* is unseen and reads no bytes that would let expect
@@ -561,7 +563,7 @@ def name_of(job: Job) -> str:
 
 
 def sample_of(job: Job) -> str | None:
-    """Return the sample of a job: the value of its wildcard ``sample``, if it has one."""
+    """Return the sample of a job: its wildcard ``sample``, or None without one."""
     return getattr(getattr(job, "wildcards", None), "sample", None)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import atexit
 import logging
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from sys import stderr
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,7 @@ class Recorder(logging.Handler):
         self._tasks: dict[str, dict[str, Any]] = {}
         self._files: dict[str, dict[str, Any]] = {}
         self._failed = 0
+        self._gone: list[str] = []
         logger.addHandler(self)
         atexit.register(self.write)
 
@@ -85,8 +86,11 @@ class Recorder(logging.Handler):
         for file in inputs_of(job):
             self._files.setdefault(file, {"id": file, "bytes": size_of(file) or 0})
         for file in job.output:
+            size = size_of(str(file))
+            if size is None:
+                self._gone.append(str(file))
             kept = {} if file.is_flagged("temp") else {"keep": True}
-            row = {"id": str(file), "bytes": size_of(str(file)) or 0, **kept}
+            row = {"id": str(file), "bytes": size or 0, **kept}
             self._files[str(file)] = row
         name = _name(job)
         task = {
@@ -107,7 +111,9 @@ class Recorder(logging.Handler):
         """
         self.look()
         if not self._tasks:
-            print(f"ioopt: {self._target}: not written: no job has run", file=stderr)
+            print(
+                f"ioopt: {self._target}: not written: no job has run", file=sys.stderr
+            )
             return
         instance = {
             "name": Path(self._target).stem,
@@ -119,10 +125,16 @@ class Recorder(logging.Handler):
         problem = in_samples(validate(WorkDirectoryProblem, instance, self._target))
         write_text(self._target, dump_json(problem.model_dump(by_alias=True)))
         failed = f"; {self._failed} failed and are not in it" if self._failed else ""
+        if self._gone:
+            print(
+                f"ioopt: {counted(len(self._gone), 'file')} gone before the end of the "
+                f"job was known, with 0 bytes in the record: {self._gone[0]}",
+                file=sys.stderr,
+            )
         print(
             f"ioopt: record of {counted(len(self._tasks), 'job')}{failed}; next: ioopt "
             f"budget {self._target} --quota BYTES",
-            file=stderr,
+            file=sys.stderr,
         )
 
 
