@@ -357,8 +357,8 @@ class Inquiry:
         self.found["curve"] = frontier(
             self.problem, request, sorted(quotas), self.order, first
         )
-        if self.deadline.expired():
-            self.ended("search of the curve", 0, wanted * len(quotas))
+        cut = [r for r in self.found["curve"] if r.get("stop") == StopReason.TIME]
+        self.ended("search of the curve", 0, wanted * len(cut))
 
     def tell_cuts(self) -> None:
         """Report what the deadline ended, and the time limit that would do."""

@@ -13,7 +13,7 @@ from math import ceil
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.protocols import Incumbents
-from ioopt.result import Status
+from ioopt.result import Status, StopReason
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order
 from ioopt.sim.work_directory.replay import carried_out
@@ -39,9 +39,9 @@ def frontier(
 ) -> list[Json]:
     """Return one row for each quota, in rising order of the quota.
 
-    A row has quota_bytes, makespan_seconds, peak_bytes, bound and status. Makespan and
-    peak are those of a plan that was replayed under the quota of its row. The quotas
-    share the time equally. A plan also counts for every larger quota, and a bound for
+    A row has quota_bytes, makespan_seconds, peak_bytes, bound, status, and stop: why
+    its search ended. Makespan and peak are those of a plan that was replayed under the
+    quota of its row. The quotas share the time equally. A plan also counts for every larger quota, and a bound for
     every smaller one. *order* is an order of the tasks with the least peak known, if it
     was sought before; *first* is the largest number of first runs for a quota.
     """
@@ -63,6 +63,7 @@ def frontier(
         )
         row: Json = {"quota_bytes": quota, "makespan_seconds": None, "peak_bytes": None}
         row |= {"bound": question.seconds, "status": str(Status.UNKNOWN)}
+        row["stop"] = str(StopReason.TIME)
         rows.append(row)
         if known and start is not None:
             no_worse(row, carried_out(asked, start).metrics)
@@ -71,6 +72,7 @@ def frontier(
                 request, deadline=part, start=start, incumbents=Incumbents(part)
             )
             found = search(question, told, evaluations, first)
+            row["stop"] = str(found.stop)
             if found.infeasible:
                 row["status"] = str(Status.INFEASIBLE)
             better = False
