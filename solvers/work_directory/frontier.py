@@ -41,9 +41,10 @@ def frontier(
 
     A row has quota_bytes, makespan_seconds, peak_bytes, bound, status, and stop: why
     its search ended. Makespan and peak are those of a plan that was replayed under the
-    quota of its row. The quotas share the time equally. A plan also counts for every larger quota, and a bound for
-    every smaller one. *order* is an order of the tasks with the least peak known, if it
-    was sought before; *first* is the largest number of first runs for a quota.
+    quota of its row. The quotas share the time equally. A plan also counts for every
+    larger quota, and a bound for every smaller one. *order* is an order of the tasks
+    with the least peak known, if it was sought before; *first* is the largest number of
+    first runs for a quota.
     """
     if quotas is None:
         peak = unlimited(problem)["peak_bytes"]
