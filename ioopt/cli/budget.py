@@ -304,9 +304,9 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     if fits["answer"] == "depends":
         more = _size(fits["needs_if_all_is_read"])
         answer = (
-            f"not known: yes{_tight(found)}{_if_reads(found, word)}; no, if they read "
-            f"all files ({more} then); say which, with --reads-own or --reads-all "
-            "PROCESS"
+            f"not known: yes{_tight(found)}{_if_reads(found, word)}; not so if they "
+            f"read all files ({more} then); say which, with --reads-own or "
+            "--reads-all PROCESS"
         )
     if found["independent"]:
         answer = f"not known without --dag: yes, {ASSUMED}"

@@ -79,7 +79,7 @@ def test_a_yes_that_holds_whatever_is_read_has_no_condition(run, trace, tmp_path
     row = first_row(run(*words, "9")[1])
     assert "yes, whether or not 4 tasks read all files; needs 9 B of 9 B" in row
     row = first_row(run(*words, "8")[1])
-    told = "not known: yes, if 4 tasks read as assumed; no, if they read all files (9 B"
+    told = "not known: yes, if 4 tasks read as assumed; not so if they read all files"
     assert told in row
 
 
