@@ -4,7 +4,11 @@ the quota.
 
 TRACE = "Nextflow trace"
 """The source of instances that were read from a trace of Nextflow."""
+SNAKEMAKE = "Snakemake run"
+"""The source of instances that the Snakemake plugin recorded."""
 NF_BOOST = ("plugins { id 'nf-boost' }", "boost { cleanup = true }")
 """The lines of a nextflow.config by which each file is deleted after its last
 reader.
 """
+NOISY_RUNS = 20
+"""The number of runs with wrong estimates. The runs have different seeds."""

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from ioopt.budget.nextflow import all_fit, choose_caps
+from ioopt.budget import NOISY_RUNS
+from ioopt.budget.nextflow import MOST_RUNS, all_fit, choose_caps
 from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs
 from ioopt.budget.reads import WAYS, engine, reading_all, run_of
 from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
@@ -17,9 +18,9 @@ from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
 from ioopt.protocols import Outcome, SolveRequest
-from ioopt.result import Status
+from ioopt.result import Status, StopReason
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch, named
-from ioopt.sim.work_directory.order import Walk, least_order, sequential_peak
+from ioopt.sim.work_directory.order import Walk, least_order
 from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question, Runs, one_by_one, quickest
 from ioopt.solvers.work_directory.frontier import (
@@ -35,22 +36,45 @@ Request = SolveRequest[Settings, WorkDirectoryPlan]
 
 
 @dataclass(frozen=True)
-class TimeShares:
-    """The share of the time left that each question may take, in the order in which the
-    questions are asked.
+class Effort:
+    """The numbers of tasks to start in simulated runs, by question. The number of runs
+    follows from that of the tasks, so that the answers hang on no clock.
 
-    Each share lies between 0 and 1. The simulated runs with wrong estimates come last
-    and get all the time that remains. The shares were chosen on recorded runs of up to
-    2,500 tasks within 30 s.
+    They were chosen so that a recorded run of 2,500 tasks takes about 20 s. At least
+    ``least_runs`` are made however many tasks there are, and at most ``most_runs``.
     """
 
-    plan: float = 0.3
-    setting: float = 0.15
+    settings: int = 400_000
+    plan: int = 200_000
+    curve: int = 200_000
+    least_runs: int = 24
+    most_runs: int = 1000
+
+    def runs(self, starts: int, problem: WorkDirectoryProblem) -> int:
+        """Return the number of runs of *problem* with *starts* in all."""
+        runs = starts // max(1, len(problem.tasks))
+        return min(self.most_runs, max(self.least_runs, runs))
+
+
+EFFORT = Effort()
+
+
+@dataclass(frozen=True)
+class TimeShares:
+    """The share of the time left that each question may take under a time limit, in the
+    order in which the questions are asked. Each lies between 0 and 1; the curve gets
+    all the time that remains.
+    """
+
+    setting: float = 0.2
     caps: float = 0.4
-    curve: float = 0.5
+    noise: float = 0.7
+    plan: float = 0.5
 
 
 TIME_SHARES = TimeShares()
+ROOM = 1.3
+"""The factor by which a time limit that would do exceeds its estimate."""
 APART = 0.01
 """Share of the least quota by which other quotas of the curve differ from it."""
 
@@ -66,23 +90,25 @@ def answer(
 
     If *caps* is true, settings of Nextflow are computed too. If *noise* is given, or if
     a fit hangs on the times of tasks, runs are simulated whose times and sizes differ
-    from the estimates. The *deadline* covers all questions. Every makespan in the
-    answers is the makespan of a plan that was replayed on the whole instance.
+    from the estimates. What :class:`Effort` counts is done for each question unless the
+    *deadline* ends it, which the answers then say. Every makespan in the answers is the
+    makespan of a plan that was replayed on the whole instance.
     """
     inquiry = Inquiry(problem, deadline, seed)
     inquiry.ask_least_quota()
     if problem.quota_bytes is not None:
-        inquiry.ask_plan()
-        if inquiry.plan is not None and not inquiry.default_fits():
+        if not inquiry.default_fits():
             inquiry.ask_setting()
-    if caps and inquiry.plan is not None:
-        told = choose_caps(problem, inquiry.part(TIME_SHARES.caps))
-        inquiry.found["nextflow"] = told
+        if caps and inquiry.refused is None:
+            inquiry.ask_caps()
+    settled = inquiry.settle(noise)
+    if problem.quota_bytes is not None:
+        inquiry.ask_plan()
     inquiry.ask_curve()
     inquiry.share_what_is_known()
-    inquiry.found["fits"] = inquiry.fits()
-    inquiry.ask_reads()
-    inquiry.ask_noise(noise)
+    if not settled:
+        inquiry.settle(noise)
+    inquiry.tell_cuts()
     return inquiry.found
 
 
@@ -90,7 +116,9 @@ class Inquiry:
     """Answer questions about a work directory one after the other, and collect the
     answers in ``found``.
 
-    ``plan`` is the best plan found under the quota, or None.
+    ``plan`` is the best plan found so far under the quota, or None. ``refused`` is the
+    answer that no plan keeps it, if that is known at once. ``cuts`` are the searches
+    that the deadline ended: name, runs made, runs wanted.
     """
 
     def __init__(
@@ -100,9 +128,15 @@ class Inquiry:
         self.deadline = deadline
         self.options = SolveOptions(seed=seed)
         self.plan: WorkDirectoryPlan | None = None
+        self.cuts: list[tuple[str, int, int]] = []
+        started = deadline.elapsed()
         self.free = unlimited(problem)
+        self.run_seconds = deadline.elapsed() - started
         self.order = least_order(problem, deadline)
-        self.question = Question.of(problem, order=self.order, deadline=deadline)
+        self.question = Question.of(
+            problem, order=self.order, deadline=deadline, least_known=True
+        )
+        self.refused = self.question.refused()
         meta = problem.meta or {}
         self.found: Json = {
             "format": "ioopt/budget",
@@ -124,7 +158,9 @@ class Inquiry:
             "at_quota": None,
             "setting": None,
             "nextflow": None,
+            "curve": [],
             "noise": None,
+            "cut": None,
             "notes": [],
         }
 
@@ -132,11 +168,12 @@ class Inquiry:
         """Return a deadline that ends after *share* of the time left."""
         return self.deadline.within(share * self.deadline.remaining())
 
-    def request(self, share: float) -> Request:
-        """Return a request to a solver, whose deadline ends after *share* of the time
-        left.
+    def ended(self, what: str, done: int, wanted: int) -> None:
+        """Record that the deadline ended *what* after *done* of *wanted* runs, unless
+        all were made.
         """
-        return SolveRequest(self.options, self.part(share), Settings())
+        if done < wanted:
+            self.cuts.append((what, done, wanted))
 
     def ask_least_quota(self) -> None:
         """Report the smallest quota for which a plan is known, and the quota below
@@ -150,12 +187,23 @@ class Inquiry:
         }
 
     def ask_plan(self) -> None:
-        """Search for the plan with the shortest makespan under the quota."""
-        request = self.request(TIME_SHARES.plan)
-        best = search(self.question, request, Settings().evaluations)
+        """Search for the plan with the shortest makespan under the quota, from the run
+        of the setting on.
+        """
+        wanted = EFFORT.runs(EFFORT.plan, self.problem)
+        first = wanted // 3
+        request = self._request(self.part(TIME_SHARES.plan))
+        best = search(self.question, request, wanted - first, first)
+        if best.stop == StopReason.TIME:
+            self.ended("search of plans", 0, wanted)
         self.plan = best.plan
         self.found["notes"] = list(best.notes)
         self.found["at_quota"] = self._at_quota(best)
+
+    def _request(self, deadline: Deadline, evaluations: int = 0) -> Request:
+        """Return a request to a search, which begins with the plan known so far."""
+        settings = Settings(evaluations=evaluations)
+        return SolveRequest(self.options, deadline, settings, start=self.plan)
 
     def _at_quota(self, best: Outcome[WorkDirectoryPlan]) -> Json:
         """Return the status, the bound and the metrics of the outcome *best* of the
@@ -183,12 +231,34 @@ class Inquiry:
         """
         if self.question.walk is None:
             return
-        run = quickest(Runs(self.question), self.part(TIME_SHARES.setting))
+        runs = Runs(self.question)
+        wanted = min(
+            EFFORT.runs(EFFORT.settings, self.problem), len([*runs.in_flight()])
+        )
+        run = quickest(runs, self.part(TIME_SHARES.setting), wanted)
+        self.ended("search of settings", run.tried, wanted)
         if run.cap is None:
             return
-        metrics = carried_out(self.problem, self.question.plan(run.starts)).metrics
+        self.plan = self.question.plan(run.starts)
+        metrics = carried_out(self.problem, self.plan).metrics
         setting = {"policy": run.policy, "in_flight": run.cap}
         self.found["setting"] = setting | metrics
+
+    def ask_caps(self) -> None:
+        """Find caps for Nextflow that keep the quota, if there are any."""
+        caps = choose_caps(self.problem, self.part(TIME_SHARES.caps))
+        self.found["nextflow"] = caps
+        if caps["search_cut"]:
+            self.cuts.append(("search of caps", caps["simulated"], MOST_RUNS))
+
+    def settle(self, noise: Noise | None) -> bool:
+        """Tell whether the workflow fits, whatever tasks read and in noisy runs; return
+        whether a way is known by which an engine can run.
+        """
+        self.found["fits"] = self.fits()
+        self.ask_reads()
+        self.ask_noise(noise)
+        return self.found["fits"]["way"] in WAYS
 
     def default_fits(self) -> bool:
         """Return whether a run in the order of submission keeps the quota by itself."""
@@ -227,7 +297,7 @@ class Inquiry:
             for row in self.found["curve"]
             if row["quota_bytes"] == needs
         ]
-        told = {"needs_bytes": needs, "takes_seconds": times[0]}
+        told = {"needs_bytes": needs, "takes_seconds": times[0] if times else None}
         return {"answer": answer, "way": None, **told}
 
     def ask_reads(self) -> None:
@@ -241,11 +311,8 @@ class Inquiry:
             return
         worst = reading_all(self.problem)
         run = run_of(worst, self.found, fits["way"], self.deadline)
-        if run is None:
-            least = sequential_peak(worst, least_order(worst, self.deadline))
-            fits["needs_if_all_is_read"] = least
-            return
         if run["peak_bytes"] > self.found["quota_bytes"]:
+            fits["answer"] = "depends"
             fits["needs_if_all_is_read"] = run["peak_bytes"]
             return
         fits["whatever_is_read"] = True
@@ -261,17 +328,19 @@ class Inquiry:
         way = self.found["fits"]["way"]
         if way == "setting" and noise is not None:
             setting = self.found["setting"]
-            told = noisy_runs(self.problem, setting, noise, self.deadline)
-            self.found["noise"] = told
-        if way not in ("default", "nextflow"):
-            return
-        if noise is not None or not all_fit(self.found):
+            part = self.part(TIME_SHARES.noise)
+            self.found["noise"] = noisy_runs(self.problem, setting, noise, part)
+        elif way in ("default", "nextflow") and not (
+            noise is None and all_fit(self.found)
+        ):
             self.found["noise"] = blind_runs(
                 self.problem,
                 lambda problem: engine(problem, self.found, way),
                 noise or USUAL,
-                self.deadline,
+                self.part(TIME_SHARES.noise),
             )
+        if self.found["noise"]:
+            self.ended("noisy runs", self.found["noise"]["runs"], NOISY_RUNS)
 
     def ask_curve(self) -> None:
         """Find the shortest makespan for several quotas in ascending order, beginning
@@ -282,8 +351,28 @@ class Inquiry:
         shares = {ceil(share * peak) for share in SHARES}
         quotas = {size for size in shares if abs(size - least) >= APART * least}
         quotas.add(least)
-        request = self.request(TIME_SHARES.curve)
-        self.found["curve"] = frontier(self.problem, request, sorted(quotas))
+        wanted = EFFORT.runs(EFFORT.curve // len(quotas), self.problem)
+        first = wanted // 2
+        request = self._request(self.deadline, wanted - first)
+        self.found["curve"] = frontier(
+            self.problem, request, sorted(quotas), self.order, first
+        )
+        cut = [r for r in self.found["curve"] if r.get("stop") == StopReason.TIME]
+        self.ended("search of the curve", 0, wanted * len(cut))
+
+    def tell_cuts(self) -> None:
+        """Report what the deadline ended, and the time limit that would do."""
+        if not self.cuts:
+            return
+        missing = sum(wanted - done for _, done, wanted in self.cuts)
+        needed = ROOM * (self.deadline.elapsed() + missing * self.run_seconds)
+        self.found["cut"] = {
+            "searches": [
+                {"what": what, "runs": done or None, "of": wanted}
+                for what, done, wanted in self.cuts
+            ],
+            "seconds_needed": 5 * ceil(needed / 5),
+        }
 
     def share_what_is_known(self) -> None:
         """Improve each row by all runs and bounds that are known: a faster run that

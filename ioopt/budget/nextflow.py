@@ -86,11 +86,17 @@ class Search:
         self.problem = problem
         self.deadline = deadline
         self.rows: dict[Hashable, Json] = {}
+        self.cut = False
 
     @property
     def over(self) -> bool:
-        """Return whether no more runs may be simulated."""
-        return len(self.rows) >= MOST_RUNS or self.deadline.expired()
+        """Return whether no more runs may be simulated; ``cut`` is set if this is so
+        because the deadline passed.
+        """
+        if len(self.rows) >= MOST_RUNS:
+            return True
+        self.cut = self.cut or self.deadline.expired()
+        return self.cut
 
     def run(self, tasks: int, forks: Mapping[str, int]) -> Json:
         """Return the caps *tasks* and *forks* with the metrics of the run."""
@@ -133,10 +139,10 @@ def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
     with the metrics of the run; no caps if none are needed.
 
     If no caps keep the quota, the caps whose run exceeds it least are returned, and
-    ``search_cut`` says whether the deadline ended the search. First
-    one cap is set for all tasks together, for each process, and for each process whose
-    tasks depend on no other task, as large as the quota allows. Then caps for each
-    process are loosened (:func:`_loosen`).
+    ``search_cut`` says whether the deadline ended the search after ``simulated`` runs.
+    First one cap is set for all tasks together, for each process, and for each process
+    whose tasks depend on no other task, as large as the quota allows. Then caps for
+    each process are loosened (:func:`_loosen`).
     """
     search = Search(problem, deadline)
     quota = problem.quota_bytes or 0
@@ -165,7 +171,7 @@ def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
         return over, row["makespan_seconds"], len(row["forks"])
 
     best = min(search.rows.values(), key=over_then_slow)
-    return best | {"search_cut": deadline.expired()}
+    return best | {"search_cut": search.cut, "simulated": len(search.rows)}
 
 
 def _written(problem: WorkDirectoryProblem) -> list[str]:

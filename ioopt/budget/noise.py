@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from typing import NamedTuple
 
+from ioopt.budget import NOISY_RUNS
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
@@ -15,8 +16,6 @@ from ioopt.sim.work_directory.order import least_order
 from ioopt.sim.work_directory.replay import carried_out
 from ioopt.solvers.work_directory.dispatch import Question
 
-NOISY_RUNS = 20
-"""The number of runs with wrong estimates. The runs have different seeds."""
 MOST_LOWERED = 5
 """The largest number of times that the quota for planning is lowered."""
 LOWERED = 0.97

@@ -11,11 +11,11 @@ from ioopt.budget.nextflow import Capped
 from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
-from ioopt.problems.work_directory import WorkDirectoryProblem
-from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
+from ioopt.problems.work_directory import WorkDirectoryPlan, WorkDirectoryProblem
+from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch, named
 from ioopt.sim.work_directory.order import least_order
 from ioopt.sim.work_directory.replay import carried_out
-from ioopt.solvers.work_directory.dispatch import Question
+from ioopt.solvers.work_directory.dispatch import Question, one_by_one
 
 WAYS = ("default", "nextflow", "setting")
 """The ways to fit a quota by which an engine can run."""
@@ -50,17 +50,20 @@ def _named(problem: WorkDirectoryProblem, names: Collection[str]) -> Iterator[in
 
 def run_of(
     problem: WorkDirectoryProblem, found: Json, way: str, deadline: Deadline
-) -> Json | None:
+) -> Json:
     """Return the metrics of the run of *problem* by the *way* that is in the answers
     *found*: one of :data:`WAYS`.
 
-    Past the *deadline*, fewer orders of the tasks are tried for a setting. Return None
-    for a setting if no order of the tasks is known that keeps the quota.
+    Past the *deadline*, fewer orders of the tasks are tried for a setting. If no order
+    of the tasks is known that keeps the quota, the run is that of the best order, one
+    task at a time.
     """
     if way == "setting":
-        question = Question.of(problem, order=least_order(problem, deadline))
+        order = least_order(problem, deadline)
+        question = Question.of(problem, order=order)
         if question.walk is None:
-            return None
+            plan = named(problem, problem.ticks, one_by_one(problem, order))
+            return _metrics(problem, plan)
         setting = found["setting"]
         dispatcher = Dispatcher(
             problem,
@@ -72,7 +75,11 @@ def run_of(
         )
     else:
         dispatcher = engine(problem, found, way)
-    plan = dispatch(problem, dispatcher)
+    return _metrics(problem, dispatch(problem, dispatcher))
+
+
+def _metrics(problem: WorkDirectoryProblem, plan: WorkDirectoryPlan) -> Json:
+    """Return the metrics of *plan*, whether it keeps the quota or not."""
     return carried_out(problem, plan.model_copy(update={"ignore_quota": True})).metrics
 
 

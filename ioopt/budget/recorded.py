@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ioopt.budget import TRACE
 from ioopt.catalog import entries
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import named, read_json, read_text, validate
-from ioopt.formats.nextflow.trace import ASSUMED_READS, Columns, read_nextflow_trace
+from ioopt.formats.nextflow.trace import (
+    ALL_FILES,
+    ASSUMED_READS,
+    OWN_BYTES,
+    Columns,
+    read_nextflow_trace,
+)
 from ioopt.formats.wfformat.instance import problem_from_wfformat
 from ioopt.generate.work_directory import of_workflow
 from ioopt.problems.base import Json
@@ -32,6 +38,8 @@ def read_work_directory(
     dag: str | None = None,
     read: Columns = "rchar",
     skip_bad: float | None = None,
+    reads_all: Sequence[str] = (),
+    reads_own: Sequence[str] = (),
 ) -> WorkDirectoryProblem:
     """Read the work directory *file*: the file or the catalogue name of an
     ``ioopt/work-directory`` instance, a WfFormat file, or a Nextflow trace.
@@ -39,8 +47,9 @@ def read_work_directory(
     *cores* and *quota* (bytes) replace those of an instance. The workflow is copied
     *samples* times. For a WfFormat file or a trace, *scratch* is the scratch space of a
     task as a multiple of the bytes of its outputs. For a trace, *dag* is the file of
-    its DAG, *read* names the column of the bytes read, and *skip_bad* is the share of
-    unreadable rows that may be left out. Raises InstanceError for an invalid file, and
+    its DAG, *read* names the column of the bytes read, *skip_bad* is the share of
+    unreadable rows that may be left out, and *reads_all* and *reads_own* are patterns
+    of processes whose reads are stated. Raises InstanceError for an invalid file, and
     UsageError for invalid arguments.
     """
     name = named(file)
@@ -52,16 +61,22 @@ def read_work_directory(
         if not trace:
             data = read_json(file)
         if trace or not _is_instance(data):
+            if not trace:
+                _need_trace(file, reads_all, reads_own)
             if cores is None:
                 raise UsageError(
                     "--cores N: a record does not have the machine's cores"
                 )
             machine = _machine(cores)
             if trace:
-                found = read_nextflow_trace(file, dag, machine, read, skip_bad, True)
+                stated = {ALL_FILES: reads_all, OWN_BYTES: reads_own}
+                found = read_nextflow_trace(
+                    file, dag, machine, read, skip_bad, True, stated
+                )
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
             return _of_record(found, cores, quota, samples, scratch, name)
+    _need_trace(file, reads_all, reads_own)
     problem = load(data)
     if not isinstance(problem, WorkDirectoryProblem):
         kinds = "ioopt/work-directory, WfFormat or a trace"
@@ -75,6 +90,18 @@ def read_work_directory(
         WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name
     )
     return made.copies(samples)
+
+
+def _need_trace(file: str, reads_all: Sequence[str], reads_own: Sequence[str]) -> None:
+    """Raise UsageError if reads are stated, because *file* is no trace and says what
+    tasks read.
+    """
+    for option, given in (("--reads-all", reads_all), ("--reads-own", reads_own)):
+        if given:
+            raise UsageError(
+                f"{option} {given[0]}: is for a trace of Nextflow, and {file} says "
+                "itself what tasks read"
+            )
 
 
 def _is_instance(data: object) -> bool:

@@ -4,12 +4,13 @@ keep the quota.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from math import exp
 from typing import Any
 
 import click
 
-from ioopt.budget import NF_BOOST, TRACE
+from ioopt.budget import NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
 from ioopt.cli.options import PATH, file_argument, format_option, skip_bad_option
 from ioopt.errors import ExitCode, UsageError
@@ -49,6 +50,20 @@ def recorded(command: Any) -> Any:
             metavar="FILE",
             type=PATH,
             help="For a trace: the run's DAG, made by -with-dag.",
+        ),
+        click.option(
+            "--reads-all",
+            metavar="PROCESS",
+            multiple=True,
+            help="For a trace: the tasks of PROCESS read all files of the tasks before "
+            "them; a pattern such as 'SAMTOOLS_*' will do. May be repeated.",
+        ),
+        click.option(
+            "--reads-own",
+            metavar="PROCESS",
+            multiple=True,
+            help="For a trace: the tasks of PROCESS wait for the tasks before them and "
+            "read none of their files, like a report from logs. May be repeated.",
         ),
         click.option(
             "--scratch",
@@ -117,7 +132,11 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
 )
 @click.option("--plot", "picture", metavar="OUT", type=PATH, help="Draw the curve.")
 @click.option(
-    "--time-limit", type=Seconds(), default=30.0, metavar="S", help="Seconds in all."
+    "--time-limit",
+    type=Seconds(),
+    metavar="S",
+    help="Largest number of seconds. Without it the simulated runs are counted (about "
+    "20 s for 2,500 tasks), and the answer is the same each time.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
 @format_option("table", "json")
@@ -143,6 +162,7 @@ def budget(
 
     if picture is not None:
         check_target(picture)
+        import_module("matplotlib")  # refuse now, not after the search
     problem = read_recorded(file, **told)
     wrong = None
     if noise is not None or size_noise is not None:
@@ -247,7 +267,7 @@ def _rows(found: Json, nextflow: str | None) -> Iterator[Row]:
     """Yield each question that was asked, with its answer; first whether the workflow
     fits, and what to do.
     """
-    yield "fits", _fits_cell(found, nextflow)
+    yield "fits", _fits_cell(found, nextflow) + _cut(found)
     yield from _workflow_rows(found)
     if found["at_quota"] and found["at_quota"]["makespan_seconds"] is not None:
         yield "best plan", _plan_cell(found)
@@ -281,8 +301,13 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         return f"not known: no plan found; {needs} at most; {takes} then"
     word = "whether or not" if fits["whatever_is_read"] else "if"
     answer = f"yes{_tight(found)}{_if_reads(found, word)}"
-    if fits.get("needs_if_all_is_read"):
-        answer += f" ({_size(fits['needs_if_all_is_read'])} if they read all files)"
+    if fits["answer"] == "depends":
+        more = _size(fits["needs_if_all_is_read"])
+        answer = (
+            f"not known: yes{_tight(found)}{_if_reads(found, word)}; not so if they "
+            f"read all files ({more} then); say which, with --reads-own or "
+            "--reads-all PROCESS"
+        )
     if found["independent"]:
         answer = f"not known without --dag: yes, {ASSUMED}"
     caps = "write settings of Nextflow with --nextflow FILE"
@@ -298,10 +323,27 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             f"add to the snakemake command: {_snakemake_options(found)} (a sample = "
             f"{_sample(found)})"
         )
-        if found["nextflow"] is None:
+        if found["nextflow"] is None and found["source"] != SNAKEMAKE:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
     engine = _engines(found)
     return f"{engine}{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
+
+
+def _cut(found: Json) -> str:
+    """Return what the time limit ended, with the limit that would do; empty if it ended
+    nothing.
+    """
+    cut = found["cut"]
+    if not cut:
+        return ""
+    names = [
+        row["what"] + (f" ({row['runs']} of {row['of']} runs)" if row["runs"] else "")
+        for row in cut["searches"]
+    ]
+    return (
+        f"; ended by --time-limit, so more time may give a better answer: "
+        f"{', '.join(names)}; --time-limit {cut['seconds_needed']} should do, or none"
+    )
 
 
 def _least(found: Json) -> str:
@@ -365,22 +407,24 @@ def _tight(found: Json) -> str:
     if noise is None:
         return ""
     kept = f"{noise['kept']} of {noise['runs']} noisy runs kept the quota"
-    if noise["kept"] == noise["runs"]:
-        return f" ({kept})"
-    return f", but tight ({kept})"
+    if noise["kept"] < noise["runs"]:
+        return f", but tight ({kept})"
+    if noise["runs"] < NOISY_RUNS:
+        return f", but perhaps tight (only {noise['runs']} noisy runs, all kept it)"
+    return f" ({kept})"
 
 
-def _processes(names: Sequence[str]) -> str:
+def _processes(names: Sequence[str], most: int) -> str:
     """Return the processes of the tasks *names* with their numbers of tasks: the first
-    three, and the number of the others.
+    *most*, and the number of the others.
     """
     counts = Counter(
         name.partition("#")[0].partition(" (")[0].rpartition(":")[2] for name in names
     )
     words = [f"{process} ({count})" for process, count in counts.items()]
-    more = len(words) - MOST_NAMED
+    more = len(words) - most
     if more > 0:
-        words[MOST_NAMED:] = [f"{more} more"]
+        words[most:] = [f"{more} more"]
     return f"{counted(len(names), 'task')} of {', '.join(words)}"
 
 
@@ -391,6 +435,8 @@ def _default_does(found: Json, nextflow: str | None) -> str:
     run = "" if nextflow is None else f"; run Nextflow with: -c {nextflow}"
     if all_fit(found):
         return f"nothing to set, even if no file is deleted{run}"
+    if found["source"] == SNAKEMAKE:
+        return "nothing to set: temporary files leave after their last reader"
     if nextflow is not None:
         return f"needs no caps, only that files are deleted{run}"
     boost = f"put into nextflow.config: {' and '.join(NF_BOOST)}"
@@ -434,9 +480,12 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """
     tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
     yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
+    most = MOST_NAMED
+    if found["fits"]["answer"] == "depends":
+        most = found["tasks"]  # The user is asked what they read.
     for how, names in found["assumed_reads"].items():
         if names:
-            yield "reads", f"assumed: {_processes(names)}: {how}"
+            yield "reads", f"assumed: {_processes(names, most)}: {how}"
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:
@@ -466,6 +515,8 @@ def _copies(found: Json) -> str:
 
 def _sample(found: Json) -> str:
     """Return what counts as one sample in the number of samples in flight."""
+    if found["source"] == SNAKEMAKE:
+        return "a value of the wildcard sample, or jobs that files join"
     if found["tags"]:
         return "the tasks of one tag"
     if found["copies"] > 1:

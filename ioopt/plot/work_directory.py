@@ -125,10 +125,20 @@ def plot_frontier(
     if asked:
         _mark_asked(axes, asked, size, time)
     axes.set_ylim(bottom=0)
-    axes.set_xlim(left=0)
+    if known[-1]["quota_bytes"] > WIDE * known[-2 if asked else -1]["quota_bytes"]:
+        axes.set_xscale("log")  # Else the curve would be a line at the left.
+        axes.xaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_xlim(left=0)
     label_axis(axes.xaxis, "quota", size.name)
     label_axis(axes.yaxis, "makespan", time.name)
     return finish(axes, title)
+
+
+WIDE = 4
+"""The asked quota, as a multiple of the largest one of the curve, above which the axis
+of quotas is logarithmic.
+"""
 
 
 def _mark_asked(axes: Any, asked: Json, size: Unit, time: Unit) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 
 from pydantic import Field
 
@@ -110,8 +110,9 @@ class Question:
 
     With ``peak`` (the measure is ``peak_bytes``) the quota is the least that is known
     to suffice. ``order`` is an order of the tasks that needs ``found`` bytes if they
-    run one after the other. ``least`` is the lower bound of the peak. Bounds are as
-    good as the ``deadline`` allows.
+    run one after the other. With ``least_known`` it is that of :func:`least_order`, so
+    none is sought that needs less. ``least`` is the lower bound of the peak. Bounds are
+    as good as the ``deadline`` allows.
     """
 
     problem: WorkDirectoryProblem
@@ -121,6 +122,7 @@ class Question:
     found: int
     order: list[int]
     deadline: Deadline | None = None
+    least_known: bool = False
 
     @classmethod
     def of(
@@ -129,6 +131,7 @@ class Question:
         peak: bool = False,
         order: list[int] | None = None,
         deadline: Deadline | None = None,
+        least_known: bool = False,
     ) -> Question:
         """Return the question for the quota of *problem*.
 
@@ -142,7 +145,8 @@ class Question:
         found = sequential_peak(problem, order)
         quota = found if peak else problem.quota_bytes
         least = peak_bound(problem, deadline)
-        return cls(problem, quota, peak, least, found, order, deadline)
+        least_known = least_known or peak
+        return cls(problem, quota, peak, least, found, order, deadline, least_known)
 
     @property
     def no_order_known(self) -> bool:
@@ -296,9 +300,22 @@ class Runs:
             raise self.question.no_order()
         return starts
 
+    @cached_property
+    def caps(self) -> tuple[list[int], list[int]]:
+        """Return the numbers of samples that may be open at once in two parts: a few,
+        each half as large again as the one before it, and all others.
+        """
+        most = max(self.problem.samples, default=0) + 1
+        few = [1]
+        while few[-1] < most:
+            few.append(min(most, few[-1] + max(1, few[-1] // 2)))
+        return few, [cap for cap in range(1, most + 1) if cap not in few]
+
     def in_flight(self) -> Iterator[tuple[int, Policy]]:
-        """Return all pairs (number of samples that may be open at once, policy)."""
-        return product(range(1, max(self.problem.samples, default=0) + 2), POLICIES)
+        """Return all pairs (number of samples that may be open at once, policy), those
+        of a coarse grid first.
+        """
+        return product(chain(*self.caps), POLICIES)
 
 
 def _policy(name: Policy) -> Callable[[WorkDirectoryProblem, SolveRequest], Answer]:
@@ -350,39 +367,57 @@ def solve_in_flight(problem: WorkDirectoryProblem, request: SolveRequest) -> Ans
 class Quickest:
     """Store the best safe run, with its limit of open samples ``cap`` and its policy.
 
-    ``cap`` is None if the tasks run one after the other.
+    ``cap`` is None if the tasks run one after the other. ``tried`` is the number of
+    runs that were simulated.
     """
 
     starts: Starts
     cap: int | None
     policy: Policy
     stop: StopReason
+    tried: int = 0
 
 
-def quickest(runs: Runs, deadline: Deadline) -> Quickest:
-    """Return the safe run with the least makespan that is found until the *deadline*.
+def quickest(runs: Runs, deadline: Deadline, most: int | None = None) -> Quickest:
+    """Return the safe run with the least makespan among *most* runs (None: all), or
+    until the *deadline*. Of equals, the one with the fewest open samples counts.
 
-    Raise Fault if no order of the tasks is known to respect the quota.
+    A coarse grid of the numbers of open samples is tried first, then those nearest to
+    the best of it. Raise Fault if no order of the tasks is known to respect the quota.
     """
-    best = None
-    until: int | None = None
-    for cap, policy in runs.in_flight():
+    best: Quickest | None = None
+    least: tuple[int, int, int] | None = None
+    tried = 0
+    stop = StopReason.FINISHED
+
+    def pairs() -> Iterator[tuple[int, Policy]]:
+        few, others = runs.caps
+        yield from product(few, POLICIES)
+        near = 1 if best is None or best.cap is None else best.cap
+        others = sorted(others, key=lambda cap: (abs(cap - near), cap))
+        yield from product(others, POLICIES)
+
+    for cap, policy in pairs():
+        if tried == most:
+            break
+        if best is not None and deadline.expired():
+            stop = StopReason.TIME
+            break
+        until = None if least is None else least[0]
         try:
             starts = runs.run(policy, True, cap, until=until, deadline=deadline)
         except OutOfTime:
+            stop = StopReason.TIME
             break
         except Fault as fault:
             if fault.record["kind"] != "late":
                 raise
         else:
-            if best is None or until is None or runs.makespan(starts) < until:
+            rank = (runs.makespan(starts), cap, POLICIES.index(policy))
+            if least is None or rank < least:
                 best = Quickest(starts, cap, policy, StopReason.FINISHED)
-                until = runs.makespan(starts)
-        if best is not None and deadline.expired():
-            break
-    else:
-        assert best is not None
-        return best
+                least = rank
+        tried += 1
     if best is None:
         best = Quickest(runs.sequential(), None, POLICIES[0], StopReason.TIME)
-    return replace(best, stop=StopReason.TIME)
+    return replace(best, stop=stop, tried=tried)

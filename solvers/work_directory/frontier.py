@@ -13,7 +13,7 @@ from math import ceil
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.protocols import Incumbents
-from ioopt.result import Status
+from ioopt.result import Status, StopReason
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import reference_order
 from ioopt.sim.work_directory.replay import carried_out
@@ -31,29 +31,40 @@ def unlimited(problem: WorkDirectoryProblem) -> Json:
 
 
 def frontier(
-    problem: WorkDirectoryProblem, request: Asked, quotas: Sequence[int] | None = None
+    problem: WorkDirectoryProblem,
+    request: Asked,
+    quotas: Sequence[int] | None = None,
+    order: list[int] | None = None,
+    first: int | None = None,
 ) -> list[Json]:
     """Return one row for each quota, in rising order of the quota.
 
-    A row has quota_bytes, makespan_seconds, peak_bytes, bound and status. Makespan and
-    peak are those of a plan that was replayed under the quota of its row. The quotas
-    share the time equally. A plan also counts for every larger quota, and a bound for
-    every smaller one.
+    A row has quota_bytes, makespan_seconds, peak_bytes, bound, status, and stop: why
+    its search ended. Makespan and peak are those of a plan that was replayed under the
+    quota of its row. The quotas share the time equally. A plan also counts for every
+    larger quota, and a bound for every smaller one. *order* is an order of the tasks
+    with the least peak known, if it was sought before; *first* is the largest number of
+    first runs for a quota.
     """
     if quotas is None:
         peak = unlimited(problem)["peak_bytes"]
         quotas = [ceil(share * peak) for share in SHARES]
     evaluations = (request.settings or Settings()).evaluations
-    order = reference_order(problem, request.deadline)
+    least_known = order is not None
+    if order is None:
+        order = reference_order(problem, request.deadline)
     rows: list[Json] = []
     start = request.start
     known = False
     for left, quota in zip(range(len(quotas), 0, -1), sorted(quotas), strict=True):
         asked = problem.model_copy(update={"quota_bytes": quota})
         part = request.deadline.within(request.deadline.remaining() / left)
-        question = Question.of(asked, order=order, deadline=part)
+        question = Question.of(
+            asked, order=order, deadline=part, least_known=least_known
+        )
         row: Json = {"quota_bytes": quota, "makespan_seconds": None, "peak_bytes": None}
         row |= {"bound": question.seconds, "status": str(Status.UNKNOWN)}
+        row["stop"] = str(StopReason.TIME)
         rows.append(row)
         if known and start is not None:
             no_worse(row, carried_out(asked, start).metrics)
@@ -61,7 +72,8 @@ def frontier(
             told = replace(
                 request, deadline=part, start=start, incumbents=Incumbents(part)
             )
-            found = search(question, told, evaluations)
+            found = search(question, told, evaluations, first)
+            row["stop"] = str(found.stop)
             if found.infeasible:
                 row["status"] = str(Status.INFEASIBLE)
             better = False

@@ -118,6 +118,8 @@ class Search:
         self.rng = random.Random(request.options.seed)
         self.groups = tasks_of_samples(question.problem)
         self.evaluated = 0
+        self.tried = 0
+        self.most: int | None = None
         self.best: Point | None = None
         self.fault: Fault | OutOfTime | None = None
         self.first = [self.runs]
@@ -131,12 +133,12 @@ class Search:
         """Return the same question with an order of the tasks that has a lower peak.
 
         It becomes the reference order of safe runs, which can then start more tasks.
-        Return None if no such order is found. For the measure ``peak_bytes`` none is
-        sought, because the question already has the best one. Past the deadline none is
+        Return None if no such order is found. None is sought if the question already
+        has the best one. Past the deadline none is
         sought if the question's order respects the quota.
         """
         question = self.question
-        if question.peak:
+        if question.least_known:
             return None
         if not question.no_order_known and self.deadline.expired():
             return None
@@ -145,9 +147,16 @@ class Search:
             return None
         return Question.of(question.problem, order=order, deadline=self.deadline)
 
-    def begin(self) -> None:
-        """Run the first points, and keep the best of them."""
-        part = self.deadline.within(self.deadline.remaining() * STARTS_SHARE)
+    def begin(self, most: int | None = None) -> None:
+        """Run the first points, and keep the best of them.
+
+        They may take a share of the time left. With *most*, at most so many points are
+        run instead, whatever the time that they take until the deadline.
+        """
+        part = self.deadline
+        if most is None:
+            part = self.deadline.within(self.deadline.remaining() * STARTS_SHARE)
+        self.most = most
         quiet = [0] * len(self.groups)
         for runs in self.first:
             starts = runs.question.one_by_one()
@@ -161,9 +170,13 @@ class Search:
         if not self.groups:
             return
         for _ in range(STAGGERS):
-            if part.expired():
+            if self._first_over(part):
                 break
             self.stagger()
+
+    def _first_over(self, until: Deadline) -> bool:
+        """Return whether no more of the first points are to be run."""
+        return until.expired() or (self.most is not None and self.tried >= self.most)
 
     def _begins_of(self, plan: WorkDirectoryPlan) -> list[int]:
         """Return the start of each task in *plan*, in ticks; 0 for a task that the plan
@@ -185,7 +198,7 @@ class Search:
         for runs in self.first:
             for cap, policy in runs.in_flight():
                 self.attempt(policy, quiet, cap, runs, (True,), until=until)
-                if until.expired():
+                if self._first_over(until):
                     break
 
     def advance(self, evaluations: int, deadline: Deadline) -> StopReason:
@@ -268,6 +281,7 @@ class Search:
         control; a further attempt is made only if the one before gets stuck. A run is
         given up at *until* (by default the deadline of the search).
         """
+        self.tried += 1
         last = None
         if self.best is not None:
             last = self.best.makespan
@@ -385,15 +399,17 @@ class Search:
         return other
 
 
-def search(question: Question, request: Asked, evaluations: int) -> Answer:
-    """Return the best plan found by *evaluations* runs, or until the deadline if it is
-    earlier.
+def search(
+    question: Question, request: Asked, evaluations: int, first: int | None = None
+) -> Answer:
+    """Return the best plan found by *evaluations* runs after at most *first* first
+    ones, or until the deadline if it is earlier.
     """
     if refused := question.refused():
         return refused
     with collector_paused():
         found = Search(question, request)
-        found.begin()
+        found.begin(first)
     return found.answer(found.advance(evaluations, found.deadline))
 
 

@@ -6,6 +6,7 @@ Four samples of TRIM (10 s, 6 bytes), MAP2 (20 s, 3) and CALL (5 s, 1) on 4 core
 import json
 import math
 import re
+import sys
 
 import pytest
 
@@ -35,7 +36,7 @@ def trace(tmp_path):
 
 
 def asked(run, *words):
-    code, out, err = run("budget", *words, "--time-limit", "9", "--format", "json")
+    code, out, err = run("budget", *words, "--format", "json")
     return code, json.loads(out), err
 
 
@@ -55,7 +56,7 @@ def test_what_a_task_read_is_assumed_if_it_asked_for_less(
     text = (tmp_path / "trace.txt").read_text()
     changed = text.replace("\t20s\t1\t6\t", f"\t20s\t1\t{asked_bytes}\t")
     (tmp_path / "trace.txt").write_text(changed)
-    code, text, _ = run("budget", *trace, "--quota", "5", "--time-limit", "9")
+    code, text, _ = run("budget", *trace, "--quota", "5")
     assert code == 3 and "proven" not in text and "optimal" not in text
     words = "if 4 tasks read as assumed"
     assert first_row(text).startswith(f"fits no, {even}{words}; needs {least} B")
@@ -74,11 +75,12 @@ def test_a_yes_that_holds_whatever_is_read_has_no_condition(run, trace, tmp_path
     """
     text = (tmp_path / "trace.txt").read_text()
     (tmp_path / "trace.txt").write_text(text.replace("\t20s\t1\t6\t", "\t20s\t1\t1\t"))
-    words = ("budget", *trace, "--time-limit", "9", "--quota")
+    words = ("budget", *trace, "--quota")
     row = first_row(run(*words, "9")[1])
     assert "yes, whether or not 4 tasks read all files; needs 9 B of 9 B" in row
     row = first_row(run(*words, "8")[1])
-    assert "yes, if 4 tasks read as assumed (9 B if they read all files); needs" in row
+    told = "not known: yes, if 4 tasks read as assumed; not so if they read all files"
+    assert told in row
 
 
 def test_a_yes_that_noisy_runs_break_is_tight(run, trace):
@@ -89,11 +91,56 @@ def test_a_yes_that_noisy_runs_break_is_tight(run, trace):
     noise = found["noise"]
     assert code == 0 and found["fits"]["way"] == "nextflow"
     assert noise["times"] == 0.3 and noise["runs"] == 20 > noise["kept"]
-    words = ("budget", *trace, "--time-limit", "9", "--quota")
+    words = ("budget", *trace, "--quota")
     row = first_row(run(*words, "28")[1])
     assert f"yes, but tight ({noise['kept']} of 20 noisy runs kept the quota)" in row
     row = first_row(run(*words, "18", "--size-noise", "0.2")[1])
     assert "yes, but tight (" in row and "of 20 noisy runs kept" in row
+
+
+def test_what_is_stated_of_reads_is_no_assumption(run, trace, tmp_path):
+    """MAP2 asked for 1 byte. With 8 bytes, one sample at a time fits if MAP2 reads its
+    own bytes, 6, and does not if it reads what TRIM wrote, 6 + 3.
+    """
+    text = (tmp_path / "trace.txt").read_text()
+    (tmp_path / "trace.txt").write_text(text.replace("\t20s\t1\t6\t", "\t20s\t1\t1\t"))
+    words = ("budget", *trace, "--quota", "8")
+    code, own, _ = run(*words, "--reads-own", "MAP*")
+    assert code == 0 and "ioopt: yes; needs" in first_row(own) and "assumed" not in own
+    code, every, _ = run(*words, "--reads-all", "MAP2")
+    assert code == 3 and first_row(every).startswith("fits no; needs 9 B")
+    code, _, err = run(*words, "--reads-own", "MAP")
+    assert code == 2 and "--reads-own MAP: the trace has no such process" in err
+    code, _, err = run(*words, "--reads-own", "MAP2", "--reads-all", "M*")
+    assert code == 2 and "MAP2 is also given to --reads-all" in err
+    (tmp_path / "qc.json").write_text(json.dumps(QC))
+    code, _, err = run("budget", "qc.json", "--reads-all", "QC")
+    assert code == 2 and "--reads-all QC: is for a trace" in err
+
+
+def test_what_the_time_limit_ended_is_in_the_first_row(run, monkeypatch):
+    """A clock that moves one second at each reading ends all searches after one run."""
+    monkeypatch.setattr("ioopt.options.now", iter(range(10**6)).__next__)
+    words = ("budget", "directory-montage", "--time-limit", "3", "--nextflow", "x.cfg")
+    row = first_row(run(*words)[1])
+    assert "ended by --time-limit" in row
+    for what in ("search of settings (", "search of plans", "search of the curve"):
+        assert what in row
+    assert "should do, or none" in row
+
+
+def test_a_plot_without_matplotlib_is_refused_before_the_search(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(answer, "answer", lambda *told: pytest.fail("searched"))
+    code, _, err = run("budget", "directory-montage", "--plot", "curve.png")
+    assert code == 6 and "matplotlib" in err
+
+
+def test_the_answer_without_a_time_limit_hangs_on_no_clock(run, trace, monkeypatch):
+    words = ("budget", *trace, "--quota", "28", "--noise", "0.3")
+    first = run(*words)[1]
+    monkeypatch.setattr("ioopt.options.now", iter(range(0, 10**9, 50)).__next__)
+    assert run(*words)[1] == first and "--time-limit" not in first
 
 
 def test_what_is_asked_by_hand(run, trace, tmp_path):
@@ -122,7 +169,7 @@ def test_what_is_asked_by_hand(run, trace, tmp_path):
     assert "<svg" in (tmp_path / "curve.svg").read_text()
     words = ("import", "work-directory", *trace, "--quota", "9", "-o", "made.json")
     assert run(*words)[0] == 0 and run("check", "made.json")[0] == 0
-    code, text, _ = run("budget", "made.json", "--time-limit", "9")
+    code, text, _ = run("budget", "made.json")
     assert code == 0 and "9 B (proven)" in text
     assert "2.333 min, peak 9 B, 4.00 x the time by default" in text
     assert first_row(text) == (
@@ -153,7 +200,7 @@ def test_a_quota_that_no_plan_keeps_is_exit_3(run, trace):
         "takes_seconds": 140,
         "whatever_is_read": True,
     }
-    code, text, _ = run("budget", *trace, "--quota", "8", "--time-limit", "9")
+    code, text, _ = run("budget", *trace, "--quota", "8")
     assert code == 3 and first_row(text) == (
         "fits no; needs 9 B, and the quota is 8 B; takes 2.333 min then"
     )
@@ -169,7 +216,7 @@ def test_a_quota_that_no_plan_keeps_is_exit_3(run, trace):
 )
 def test_no_setting_is_printed_where_the_default_fits(run, trace, quota, does):
     """By default 36 bytes are inside at once; all files together have 4 x 10."""
-    words = ("budget", *trace, "--quota", quota, "--time-limit", "9")
+    words = ("budget", *trace, "--quota", quota)
     code, text, _ = run(*words)
     assert code == 0 and "--scheduler" not in text and "35 s" in text
     noisy = "" if quota == "40" else " (20 of 20 noisy runs kept the quota)"
@@ -180,7 +227,7 @@ def test_no_setting_is_printed_where_the_default_fits(run, trace, quota, does):
 
 
 def test_caps_for_nextflow_are_the_line_where_they_keep_the_quota(run, trace):
-    words = ("budget", *trace, "--time-limit", "9", "--nextflow", "nf.config")
+    words = ("budget", *trace, "--nextflow", "nf.config")
     code, text, _ = run(*words, "--quota", "28")
     assert code == 0 and first_row(text).endswith("run Nextflow with: -c nf.config")
     code, text, _ = run(*words, "--quota", "16")
@@ -190,18 +237,18 @@ def test_caps_for_nextflow_are_the_line_where_they_keep_the_quota(run, trace):
 
 def test_a_trace_of_nextflow_is_answered_for_nextflow(run, trace, tmp_path):
     """Other records do not say which engine ran: both are named."""
-    words = ("--quota", "28", "--time-limit", "9")
+    words = ("--quota", "28")
     code, text, _ = run("budget", *trace, *words)
     assert code == 0 and first_row(text).endswith(
         "write settings of Nextflow with --nextflow FILE"
     )
     (tmp_path / "qc.json").write_text(json.dumps(QC))
-    code, text, _ = run("budget", "qc.json", "--time-limit", "9")
+    code, text, _ = run("budget", "qc.json")
     assert code == 0 and first_row(text).endswith("(Nextflow: see --nextflow FILE)")
 
 
 def test_without_a_quota_it_says_what_is_needed(run, trace):
-    code, text, _ = run("budget", *trace, "--time-limit", "9")
+    code, text, _ = run("budget", *trace)
     assert code == 0 and first_row(text) == (
         "fits no --quota given; needs 9 B at least; uses 36 B by default"
     )
@@ -253,7 +300,7 @@ def test_a_nextflow_config_does_what_is_said(run, trace, tmp_path, quota):
 
 @pytest.mark.parametrize(("quota", "boost"), [(36, True), (40, False)])
 def test_where_no_caps_are_needed_none_are_written(run, trace, tmp_path, quota, boost):
-    words = ("budget", *trace, "--quota", str(quota), "--time-limit", "9")
+    words = ("budget", *trace, "--quota", str(quota))
     code, text, _ = run(*words, "--nextflow", "nf.config")
     assert code == 0 and first_row(text).endswith("run Nextflow with: -c nf.config")
     assert "takes 35 s" in first_row(text) and text.endswith("\n-c nf.config\n")
@@ -313,7 +360,7 @@ def test_the_search_for_caps_is_counted(monkeypatch):
 
 def test_slow_caps_name_the_time_of_the_dispatcher(run, trace):
     """By default 35 s. Caps that keep 28 bytes take 65 s; the dispatcher takes 60."""
-    row = first_row(run("budget", *trace, "--quota", "28", "--time-limit", "9")[1])
+    row = first_row(run("budget", *trace, "--quota", "28")[1])
     assert "takes 65 s (1.9 x the default; Snakemake and ioopt: 60 s); write" in row
 
 
@@ -336,16 +383,16 @@ def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
     """Twelve tasks that seem to wait for none: the largest, TRIM with 6 bytes,
     would do; with the DAG 9.
     """
-    words = ("trace.txt", "--cores", "4", "--quota", "40", "--time-limit", "9")
+    words = ("trace.txt", "--cores", "4", "--quota", "40")
     _, text, _ = run("budget", *words)
     assert "6 B (if tasks were independent)" in text and "--dag FILE" in text
     known = "fits not known without --dag: yes, if tasks were independent; needs"
     assert first_row(text).startswith(known)
-    code, least, _ = run("budget", *words[:4], "5", "--time-limit", "9")
+    code, least, _ = run("budget", *words[:4], "5")
     assert code == 3
     assert first_row(least).startswith("fits no, even if tasks were independent; needs")
     assert "proven" not in text and "optimal" not in text and "lower bound" not in text
-    code, found, _ = asked(run, *words[:-2], "--nextflow", "nf.config")
+    code, found, _ = asked(run, *words, "--nextflow", "nf.config")
     assert code == 0 and found["independent"]
     assert {row["status"] for row in found["curve"]} <= {
         "feasible",
@@ -458,7 +505,7 @@ def test_rows_take_runs_of_the_dispatcher_and_bounds_of_larger_quotas(monkeypatc
     but one of 32 s. With 202 bytes two samples run at once: 10 times 30 s; and so on.
     """
 
-    def no_time(problem, request, quotas):
+    def no_time(problem, request, quotas, *told):
         rows = []
         for quota in quotas:
             row = {"quota_bytes": quota, "makespan_seconds": 600.0, "peak_bytes": 101}
@@ -479,7 +526,7 @@ def test_rows_take_runs_of_the_dispatcher_and_bounds_of_larger_quotas(monkeypatc
 
 def test_copies_are_what_the_options_count_as_samples(run, trace, tmp_path):
     """Two copies of four samples; those of an imported instance count on."""
-    words = ("--quota", "9", "--time-limit", "9")
+    words = ("--quota", "9")
     text = " ".join(run("budget", *trace, "--samples", "2", *words)[1].split())
     assert "24 tasks, 8 samples in 2 copies of the run, 4 cores" in text
     assert "in-flight 1" in text and "(a sample = the tasks of one tag)" in text

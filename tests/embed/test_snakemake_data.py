@@ -2,7 +2,9 @@
 real small file system.
 """
 
+import atexit
 import dataclasses
+import logging
 import os
 import sys
 from itertools import product
@@ -12,8 +14,11 @@ from types import SimpleNamespace
 import pytest
 from conftest import ROOT
 
+from ioopt.budget import SNAKEMAKE
+from ioopt.options import Deadline
 from ioopt.sim.work_directory.order import least_order, sequential_peak
 from ioopt.solvers.work_directory.frontier import unlimited
+from ioopt.solving import load
 
 
 class File(str):
@@ -319,6 +324,65 @@ def test_rules_not_seen_yet_are_tried_before_the_run_stops(engine, plugin):
     words = r"the next, map \(job m1\), .* 12 MB, .* 11 MB of 20 MB"
     with pytest.raises(plugin.WorkflowError, match=words):
         run.select()
+
+
+def test_a_job_that_oversteps_the_limit_is_named(engine):
+    """The sort reads 10 MB, is expected to write as many, and writes 30."""
+    fetch = Job("fetch", (), {"f": 10}, rule="fetch")
+    sort = Job("sort", ("f",), {"s": 30}, rule="sort", states=False)
+    run = engine([fetch, sort], 20)
+    run.follow("fetch", "sort")
+    run.scheduler._data.choose(question_of_none(run), [], Deadline(None))
+    (note,) = run.scheduler._data.notes
+    assert note == (
+        "sort (job sort) wrote 20 MB more than expected: the files of this run had 40 "
+        "MB of 20 MB; state disk_mb in its rule"
+    )
+
+
+def question_of_none(run):
+    """Return what Snakemake asks where no job is left."""
+    return SimpleNamespace(jobs=[], ready=[], capacities=[], free={"_cores": 9})
+
+
+def test_a_run_is_recorded(plugin, engine, tmp_path):
+    """The log says when jobs start and end; temporary files are measured before they
+    go, and files that stay are kept.
+    """
+    jobs = [
+        Job("1", (), {"t": 10}, rule="trim"),
+        Job("2", ("t",), {"kept": 3}, rule="map"),
+        Job("3", ("kept",), {}, rule="all"),
+    ]
+    run = engine(jobs)
+    target = tmp_path / "run.json"
+    recorder = plugin.Recorder(run.scheduler.dag, str(target), logging.Logger("x"))
+    run.scheduler._recorder = recorder
+
+    def say(event, now, **told):
+        line = {"event": SimpleNamespace(value=event), "created": now, **told}
+        recorder.emit(logging.makeLogRecord(line))
+
+    for name, seconds in (("1", 5), ("2", 7), ("3", 1)):
+        assert run.select() == [name]
+        say("job_started", 100, jobs=[name])
+        job = run.going[0]
+        for file, size in job.sizes.items():
+            (tmp_path / file).write_bytes(bytes(size * 10**6))
+        say("job_finished", 100 + seconds, job_id=name)
+        run.end(name)
+    recorder.write()
+    atexit.unregister(recorder.write)
+    made = load(str(target))
+    assert [(t.id, t.compute_seconds, t.inputs) for t in made.tasks] == [
+        ("trim", 5, ()),
+        ("map", 7, ("t",)),
+    ]
+    assert {f.id: (f.bytes, f.keep) for f in made.files} == {
+        "t": (10 * 10**6, False),
+        "kept": (3 * 10**6, True),
+    }
+    assert made.cores == 9 and made.meta == {"source": SNAKEMAKE}
 
 
 def test_priority_comes_before_data(engine):

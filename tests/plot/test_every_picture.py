@@ -479,6 +479,9 @@ def test_the_quota_asked_for_is_marked_on_the_curve_of_a_budget():
     asked["makespan_seconds"] = None
     axes = plot_frontier(rows, "x", asked)
     assert axes.lines[-1].get_label() == "your quota, 30 B:\nno plan found"
+    assert axes.get_xscale() == "linear"
+    asked["quota_bytes"] = 40_000  # Far beyond the curve, which stays readable.
+    assert plot_frontier(rows, "x", asked).get_xscale() == "log"
     # A curve of one point is a marker.
     (alone, _) = plot_frontier(rows[:1]).lines
     assert alone.get_marker() == "o"

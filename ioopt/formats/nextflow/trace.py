@@ -18,10 +18,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
-from ioopt.errors import InstanceError
+from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
 from ioopt.formats.native import named, read_text
 from ioopt.formats.nextflow.dag import ProcessGraph, earlier_processes, read_dag
@@ -131,6 +133,7 @@ def read_nextflow_trace(
     read: Columns = "rchar",
     skip_bad: float | None = None,
     waits: bool = False,
+    stated: Mapping[str, Sequence[str]] = {},
 ) -> ReplicationProblem:
     """Return the workflow in the trace *source*, with precedence from the file *dag*.
 
@@ -140,8 +143,10 @@ def read_nextflow_trace(
     from ``wchar`` or ``write_bytes`` accordingly. *skip_bad* is the largest share of
     rows that may be left out because they cannot be read. If *waits* is true, a task
     that asked for fewer bytes than the tasks before it wrote only waits for them, as
-    :func:`graph_of` says; else it reads all their outputs. Raises InstanceError for a
-    trace without names or run times, and for dependency cycles in the DAG.
+    :func:`graph_of` says; else it reads all their outputs. *stated* has patterns of
+    processes by what their tasks are known to read. Raises InstanceError for a trace
+    without names or run times, and for dependency cycles in the DAG; UsageError for a
+    pattern that fits no process.
     """
     name = named(source)
     warnings: Warnings = defaultdict(list)
@@ -165,6 +170,7 @@ def read_nextflow_trace(
         before,
         warnings,
         waits=waits,
+        stated=stated_reads(tasks, stated),
     )
     inputs = graph.inputs
     invented = {
@@ -275,6 +281,7 @@ def graph_of(
     warnings: Warnings,
     smallest: int = 1,
     waits: bool = True,
+    stated: Mapping[str, str] = {},
 ) -> Graph:
     """Return the graph in which each task reads what the tasks *before* it wrote.
 
@@ -283,6 +290,7 @@ def graph_of(
     If the tasks before it wrote more, it is not known which part it read; it then waits
     for a file of 0 bytes of each, and reads all its bytes from a file of its own. It
     reads everything if no bytes that it asked for are recorded, or if *waits* is false.
+    What *stated* says of a task is taken instead, and is no assumption.
     """
     files = {_product(task): told.bytes for task, told in written.items()}
     inputs: dict[str, tuple[str, ...]] = {}
@@ -293,14 +301,16 @@ def graph_of(
         total = sum(written[other].bytes for other in others)
         on_disk = sum(written[other].on_disk for other in others)
         reads = [_product(other) for other in others]
-        if on_disk > ROUNDING * (task.asked_bytes or 0):
+        how = stated.get(task.id, "")
+        if not how and on_disk > ROUNDING * (task.asked_bytes or 0):
             how = OWN_BYTES if task.asked_bytes and waits else ALL_FILES
             asked[how][task.id] = (task.asked_bytes or 0) / on_disk
             if how == OWN_BYTES:
                 warnings[_PART].append(task.id)
-                awaited.update(others)
-                reads = [_end(other) for other in others]
-                total = 0
+        if how == OWN_BYTES:
+            awaited.update(others)
+            reads = [_end(other) for other in others]
+            total = 0
         rest = read[task.id] - total
         if rest >= smallest:
             reads.append(f"{task.id} reads")
@@ -314,6 +324,45 @@ def graph_of(
             outputs[task.id] += (_end(task.id),)
     assumed = {how: sorted(told, key=told.__getitem__) for how, told in asked.items()}
     return Graph(files, inputs, outputs, assumed)
+
+
+STATED = {ALL_FILES: "--reads-all", OWN_BYTES: "--reads-own"}
+"""The option by which a user states what tasks read."""
+
+
+def stated_reads(
+    tasks: Iterable[Traced], stated: Mapping[str, Sequence[str]]
+) -> dict[str, str]:
+    """Return what each task is stated to read, by the patterns of processes *stated*.
+
+    A pattern fits the whole name of a process, or what follows its last colon. Raises
+    UsageError for a pattern that fits no task, and for a task that two options fit.
+    """
+    found: dict[str, str] = {}
+    for how, patterns in stated.items():
+        for pattern in patterns:
+            names = {task.process for task in tasks}
+            fits = {
+                name
+                for name in names
+                if fnmatchcase(name, pattern)
+                or fnmatchcase(name.rpartition(":")[2], pattern)
+            }
+            if not fits:
+                near = get_close_matches(pattern, names, 1, 0.3)
+                raise UsageError(
+                    f"{STATED[how]} {pattern}: the trace has no such process"
+                    + (f"; meant {near[0]}?" if near else "")
+                )
+            for task in tasks:
+                if task.process not in fits:
+                    continue
+                if found.setdefault(task.id, how) != how:
+                    raise UsageError(
+                        f"{STATED[how]} {pattern}: {task.process} is also given to "
+                        f"{STATED[found[task.id]]}"
+                    )
+    return found
 
 
 def _product(task: str) -> str:
@@ -492,8 +541,8 @@ def _of_tag(tag: str | None, tasks: list[Traced]) -> list[Traced]:
 
 
 _COUNTED = (
-    "numbers in brackets count the tasks of each process, "
-    "so each task waits for all of the earlier one"
+    "tags do not pair the tasks of two processes, so each task waits for all of the "
+    "earlier one; nothing to do unless you know that it does not"
 )
 
 

@@ -192,17 +192,14 @@ def sequential_order(
     unread = [sum(tasks) for tasks in problem.readers]
     waits = [len(row) for row in problem.predecessors]
 
-    def growth(k: int) -> int:
-        grows = sum(inside.sizes[f] for f in problem.outputs[k] if stays[f])
-        for f in problem.inputs[k]:
-            if inside.left[f] == 1 and inside.leaves[f]:
-                grows -= inside.sizes[f]
-        return grows
+    # Bytes by which each task makes the directory grow: its outputs that stay, without
+    # the files of which it is the last reader.
+    growth = [sum(inside.sizes[f] for f in row if stays[f]) for row in problem.outputs]
 
     def key(k: int) -> tuple[int, int, int]:
         group = groups[k] if groups else 0
         if how == "freeing":
-            return group, growth(k), k
+            return group, growth[k], k
         if how == "depth-first":
             return group, -problem.levels[k], k
         return group, 0, k
@@ -224,7 +221,9 @@ def sequential_order(
             waits[j] -= 1
         for f in problem.inputs[k]:
             unread[f] -= k
-            if inside.left[f] == 1 and how == "freeing":
+        for f in (*problem.outputs[k], *problem.inputs[k]):
+            if inside.left[f] == 1 and inside.leaves[f] and how == "freeing":
+                growth[unread[f]] -= inside.sizes[f]
                 changed.append(unread[f])
         for j in changed:
             if not waits[j]:

@@ -25,6 +25,7 @@ from ioopt.sim.work_directory.dispatch import Policy
 from ioopt.units import parse_bytes
 from snakemake_scheduler_plugin_ioopt.data import DataOrder, DiskTooSmall
 from snakemake_scheduler_plugin_ioopt.plan import PlanOrder
+from snakemake_scheduler_plugin_ioopt.record import Recorder
 
 ENDLESS = 1 << 40
 Job = Any
@@ -114,6 +115,11 @@ class SchedulerSettings(SchedulerSettingsBase):
     instance: str | None = _setting(
         str, "File with the ioopt instance for which the plan was made."
     )
+    record: str | None = _setting(
+        str,
+        "File to write at the end of the run: times, files and sizes of its jobs, as "
+        "'ioopt budget' reads them.",
+    )
 
 
 class Scheduler(SchedulerBase):
@@ -121,6 +127,11 @@ class Scheduler(SchedulerBase):
 
     def __post_init__(self) -> None:
         self._temp = TempInputs(self.dag)
+        self._recorder: Recorder | None = None
+        target = getattr(self.settings, "record", None)
+        main = getattr(getattr(self.dag, "workflow", None), "is_main_process", True)
+        if target is not None and main:
+            self._recorder = Recorder(self.dag, target, self.logger)
         disk = getattr(self.settings, "disk_mb", None)
         policy = getattr(self.settings, "policy", None)
         in_flight = getattr(self.settings, "in_flight", None)
@@ -191,7 +202,11 @@ class Scheduler(SchedulerBase):
                 asked = question(
                     selectable_jobs, left, available_resources, input_sizes, self._temp
                 )
-                return self._select(asked, left, until)
+                chosen = self._select(asked, left, until)
+            if self._recorder is not None:
+                self._recorder.look()
+                self._recorder.chosen(chosen or (), asked.free.get("_cores", 1))
+            return chosen
         except DiskTooSmall as error:
             raise WorkflowError(
                 f"--scheduler-ioopt-disk-mb: {error}. Give a larger limit, or state "

@@ -99,7 +99,10 @@ class DataOrder:
         self._idle: dict[str, int] = {}
         self._round = 0
         self._kept = 0
+        self._kept_before = 0  # when the present instance was made
         self._safe = True
+        self._was_unsafe = False
+        self._told_safe = False
         self._seen: dict[Place, tuple[int, int]] = {}
         self._told: dict[Place, int] = {}
         self._used: dict[Place, float] = {}
@@ -124,6 +127,8 @@ class DataOrder:
         if not left.keys() <= self._jobs.keys():
             self._begin(left | self._running)
         self.estimates = self._estimates(left.values()) if self._round == 1 else ""
+        if self._round > 1:
+            self.estimates = self._safe_now(left.values())
         room = Room(asked)
         chosen = self._chosen(asked, room, until)
         if not self._running and room.able(()):
@@ -133,6 +138,25 @@ class DataOrder:
             if not chosen:
                 raise DiskTooSmall(self._too_small(room.able(())))
         return [self._jobs[name] for name in chosen]
+
+    def _safe_now(self, jobs: Iterable[Job]) -> str:
+        """Return once, and else "", a line that an order of *jobs* fits the limit from
+        now on: none did before, or the sizes of all rules are known now.
+        """
+        if self._quota is None or self._told_safe or not self._safe:
+            return ""
+        unseen = sorted({rule_of(job) for job in jobs if self._unseen(job)})
+        if unseen and not self._was_unsafe:
+            return ""
+        self._told_safe = True
+        sizes = "sizes of all rules are known or stated"
+        if unseen:
+            sizes = f"sizes of rule {', '.join(unseen)} are still estimates"
+        return (
+            f"an order of the jobs fits {_megabytes(self._quota)} now, and several may "
+            f"run at a time ({sizes}); the limit holds unless jobs write more than "
+            "expected"
+        )
 
     def _chosen(self, asked: Question, room: Room, until: Deadline) -> list[str]:
         """Return the names of the jobs to start now, recorded as started.
@@ -183,20 +207,22 @@ class DataOrder:
         """
         if self._quota is None:
             return names
-        new = {_rule(job) for job in self._running.values() if self._unseen(job)}
-        return [name for name in names if _rule(self._jobs[name]) not in new]
+        new = {rule_of(job) for job in self._running.values() if self._unseen(job)}
+        return [name for name in names if rule_of(self._jobs[name]) not in new]
 
     def _unseen(self, job: Job) -> bool:
         """Return whether nothing tells the sizes of the outputs of *job*: neither
         ``disk_mb``, nor a job of its rule that has ended.
         """
-        return bool(job.output) and not _stated_mb(job) and _rule(job) not in self._ends
+        return (
+            bool(job.output) and not _stated_mb(job) and rule_of(job) not in self._ends
+        )
 
     def _unknown(self, job: Job) -> bool:
         """Return whether *job* is unseen and reads no bytes that would let expect
         any.
         """
-        return self._unseen(job) and not any(map(_size, _inputs(job)))
+        return self._unseen(job) and not any(map(size_of, inputs_of(job)))
 
     def _too_small(self, names: list[str]) -> str:
         """Return why none of the jobs *names* may start: the one of them that goes on
@@ -206,15 +232,15 @@ class DataOrder:
 
         def held(name: str) -> int:
             job = self._jobs[name]
-            return sum(_size(file) or 0 for file in self._temp[job])
+            return sum(size_of(file) or 0 for file in self._temp[job])
 
         names.sort(key=held, reverse=True)
         job = self._jobs[names[0]]
-        reads = sum(_size(file) or 0 for file in _inputs(job))
+        reads = sum(size_of(file) or 0 for file in inputs_of(job))
         writes = sum(self._expected(job, reads))
-        there = self._run.use + self._kept
+        there = self._run.use + self._kept_before
         return (
-            f"no job is left that fits: the next, {_rule(job)} (job {names[0]}), is "
+            f"no job is left that fits: the next, {rule_of(job)} (job {names[0]}), is "
             f"expected to write {_megabytes(writes)}, and the files of this run have "
             f"{_megabytes(there)} of {_megabytes(self._quota or 0)}"
         )
@@ -248,18 +274,19 @@ class DataOrder:
         """Record that job *name* has ended, and the sizes of the files that it
         wrote.
         """
-        sizes = [_size(str(file)) for file in job.output]
-        self._run.ended(
-            name,
-            self._round,
+        sizes = [size_of(str(file)) for file in job.output]
+        expected = self._run.use
+        self._run.expect(
             {
                 str(file): size
                 for file, size in zip(job.output, sizes)
                 if size is not None
-            },
+            }
         )
+        self._note_too_large(name, job, self._run.use - expected)
+        self._run.ended(name, self._round)
         self._jobs.pop(name, None)
-        self._ends.add(_rule(job))
+        self._ends.add(rule_of(job))
         for at, (file, size) in enumerate(zip(job.output, sizes)):
             if size is None:  # The file is already removed, because no task reads it.
                 continue
@@ -267,11 +294,23 @@ class DataOrder:
                 self._kept += size
             self._learn(job, at, size)
 
+    def _note_too_large(self, name: str, job: Job, more: int) -> None:
+        """Add a note if the *more* bytes that *job* has written than were expected have
+        exceeded the limit.
+        """
+        there = self._run.use + self._kept_before
+        if self._quota is not None and more > 0 and there > self._quota:
+            self.notes.append(
+                f"{rule_of(job)} (job {name}) wrote {_megabytes(more)} more than "
+                f"expected: the files of this run had {_megabytes(there)} of "
+                f"{_megabytes(self._quota)}; state disk_mb in its rule"
+            )
+
     def _learn(self, job: Job, at: int, size: int) -> None:
         """Record the *size* of output *at* of *job*; if other bytes are expected of the
         same output of its rule now, expect them.
         """
-        place = (_rule(job), at)
+        place = (rule_of(job), at)
         share = _stated_share(job)
         jobs = self._jobs
         if share:
@@ -291,7 +330,7 @@ class DataOrder:
         expected = {
             str(other.output[at]): self._learned(other, at)
             for name, other in jobs.items()
-            if name not in self._running and _rule(other) == place[0]
+            if name not in self._running and rule_of(other) == place[0]
         }
         self._run.expect({f: size for f, size in expected.items() if size is not None})
         if not self._safe:  # With the new size there may be an order that fits.
@@ -304,7 +343,7 @@ class DataOrder:
         Where ``disk_mb`` is stated, this is the largest share of it that was used: the
         limit is to hold, and a rule may state more for larger samples.
         """
-        place = (_rule(job), at)
+        place = (rule_of(job), at)
         share = _stated_share(job)
         if not share:
             return self._told.get(place)
@@ -317,6 +356,7 @@ class DataOrder:
         new run on it.
         """
         problem = self._problem(jobs)
+        self._kept_before = self._kept
         try:
             self._run = WorkDirectory(problem, **self._how)
             self._safe = True
@@ -329,6 +369,7 @@ class DataOrder:
                 small, [small.tasks[k].id for k in order], safe=False
             )
             self._safe = False
+            self._was_unsafe = True
         self._jobs = jobs
         for task in problem.tasks:
             if task.id not in jobs or task.id in self._running:
@@ -352,7 +393,7 @@ class DataOrder:
         least = sequential_peak(small, order) + self._kept
         needs = f"{_megabytes(most)} by the estimates"
         if least < most:
-            new = {_rule(job) for job in jobs.values() if self._unseen(job)}
+            new = {rule_of(job) for job in jobs.values() if self._unseen(job)}
             needs += (
                 f", which take outputs of rules not seen yet ({', '.join(sorted(new))})"
                 f" to be as large as their jobs' inputs, and {_megabytes(least)} "
@@ -391,7 +432,7 @@ class DataOrder:
                 for file, size in sizes.items()
             ],
         }
-        return _in_samples(validate(WorkDirectoryProblem, instance, "the jobs"))
+        return in_samples(validate(WorkDirectoryProblem, instance, "the jobs"))
 
     def _tasks(
         self, jobs: dict[str, Job]
@@ -407,8 +448,8 @@ class DataOrder:
         for name in _in_order(jobs):
             job = jobs[name]
             temporary = self._temp[job]
-            reads = _inputs(job)
-            there = {file: _size(file) for file in reads if file not in sizes}
+            reads = inputs_of(job)
+            there = {file: size_of(file) for file in reads if file not in sizes}
             if any(there[file] is None for file in there.keys() & temporary):
                 continue
             for file, size in there.items():
@@ -418,8 +459,8 @@ class DataOrder:
             outputs = [str(file) for file in job.output]
             expected = self._expected(job, sum(sizes[file] for file in reads))
             sizes |= zip(outputs, expected)
-            sample = getattr(getattr(job, "wildcards", None), "sample", None)
-            tasks[name] = {"inputs": reads, "outputs": outputs, "sample": sample}
+            row = {"inputs": reads, "outputs": outputs, "sample": sample_of(job)}
+            tasks[name] = row
         return tasks, sizes
 
     def _expected(self, job: Job, reads: int) -> list[int]:
@@ -443,7 +484,7 @@ class DataOrder:
             if not _stated_mb(job):
                 way = "from their jobs' inputs" if job.input else "unknown"
             if way == "unknown" and job.output:
-                unknown.add(_rule(job))
+                unknown.add(rule_of(job))
             counts[way] += len(job.output)
         told = [f"{count} {way}" for way, count in sorted(counts.items()) if count]
         if not told:
@@ -460,7 +501,7 @@ class DataOrder:
         )
 
 
-def _in_samples(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
+def in_samples(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
     """Return *problem* with groups of jobs that only last jobs join as its samples, if
     no job has the wildcard ``sample`` and there are such groups.
     """
@@ -489,7 +530,7 @@ def _stated_share(job: Job) -> int:
     return -(-_stated_mb(job) * 10**6 // max(1, len(job.output)))
 
 
-def _inputs(job: Job) -> list[str]:
+def inputs_of(job: Job) -> list[str]:
     """Return the names of the files that *job* reads, without duplicates."""
     return list(dict.fromkeys(map(str, job.input)))
 
@@ -509,7 +550,7 @@ def _in_order(jobs: dict[str, Job]) -> list[str]:
     needs = nx.DiGraph()
     needs.add_nodes_from(sorted(jobs, key=lambda name: (len(name), name)))
     for name in list(needs):
-        for file in _inputs(jobs[name]):
+        for file in inputs_of(jobs[name]):
             if file in writer:
                 needs.add_edge(name, writer[file])
     last = [name for name, readers in needs.in_degree() if not readers]
@@ -521,11 +562,16 @@ def name_of(job: Job) -> str:
     return str(getattr(job, "jobid", job))
 
 
-def _rule(job: Job) -> str:
+def sample_of(job: Job) -> str | None:
+    """Return the sample of a job: its wildcard ``sample``, or None without one."""
+    return getattr(getattr(job, "wildcards", None), "sample", None)
+
+
+def rule_of(job: Job) -> str:
     return str(getattr(getattr(job, "rule", None), "name", job))
 
 
-def _size(path: str) -> int | None:
+def size_of(path: str) -> int | None:
     """Return the number of bytes of a file, or of all files in a folder; None if *path*
     does not exist.
     """

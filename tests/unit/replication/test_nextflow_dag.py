@@ -145,7 +145,8 @@ def test_numbers_that_count_tasks_are_no_tags(
     }
     assert found == expected
     counted = any(
-        "count the tasks of each process" in text for text in problem.warnings
+        "tags do not pair the tasks of two processes" in text
+        for text in problem.warnings
     )
     assert counted == (tags[-1] == "B (1)")
 
