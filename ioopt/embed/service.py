@@ -35,7 +35,7 @@ from ioopt.embed.messages import (
     refusal,
     versions,
 )
-from ioopt.errors import IooptError
+from ioopt.errors import IooptError, StateError
 from ioopt.options import limit_before
 from ioopt.problems.base import Json
 
@@ -91,6 +91,8 @@ class Service:
             return _ENCODER.encode(reply).encode() + b"\n"
         except MessageError as error:
             return refusal(identity, error.code, error.text)
+        except StateError as error:
+            return refusal(identity, "state", str(error))
         except IooptError as error:
             return refusal(identity, "invalid", str(error))
         except RecursionError:

@@ -111,6 +111,8 @@ TALKS = {
             ("observe", {"seconds": {"make": 4.0}}),
             ("next", {"now": 1.0}),
             ("staging", {}),
+            ("running", {}),
+            ("evictable", {"node": "n0"}),
             ("completed", {"task": "make", "now": 6.0}),
             ("withdraw", {"task": "use"}),
             ("forget", {"task": "make", "files": ["raw"]}),
