@@ -47,7 +47,8 @@ class WorkDirectory:
     file are used until the engine reports better ones. The object reads no clock and no
     file, and is not thread-safe. Invalid input raises InstanceError, UsageError or
     StateError and changes nothing, and a quota that no order found keeps raises
-    UnsolvableInstanceError; :meth:`next` never raises. ``notes`` belong to the last decision.
+    UnsolvableInstanceError; :meth:`next` never raises. ``notes`` belong to the last
+    decision.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, Self
 
 from ioopt import arguments
 from ioopt.decisions.replication import Pair
-from ioopt.embed.guard import note, restoring
+from ioopt.embed.guard import Notes, restoring
 from ioopt.embed.guarded_dispatcher import Answer, GuardedDispatcher
 from ioopt.embed.live_view import LiveView, make_dispatcher
 from ioopt.errors import InstanceError, StateError, UsageError
@@ -106,11 +106,13 @@ class WorkflowDispatcher(LiveView):
     *policy* is the name of a dispatcher, and *settings* are its settings. *products*
     says where the outputs of ended tasks are: on the ``storage``, or only on their
     ``nodes``. Where a dispatcher raises, returns an invalid answer or is late,
-    ``locality`` answers for the rest of the call, and ``notes`` say so. The dispatcher
-    is asked again in the next call of :meth:`next` with a ready task, after *n* failures
-    in a row after 2^(n-1) - 1 such calls more, at most 63. One that is late plans on
-    meanwhile, and its plan is used once it is ready. Once a task has
-    been placed on a node, the files that it reads or writes are assumed to be on that
+    ``locality`` answers for the rest of the call, and ``notes`` say so
+    (``notes.new()``: those since it was last called). The dispatcher is asked again in
+    the next call of :meth:`next` with a ready task; after n failures in a row,
+    2^(n-1) - 1 such calls pass before, at most 63. One that is late plans on meanwhile,
+    and its plan is used once it is ready.
+
+    Once a task has been placed on a node, the files that it reads or writes are assumed to be on that
     node, until :meth:`evicted` or :meth:`failed` is called. A task is placed only on a
     node whose disk takes the files of this task; the engine makes room for them beside
     the other files, and a note says when those of a node exceed its disk. The object
@@ -165,7 +167,7 @@ class WorkflowDispatcher(LiveView):
         self._ended: set[str] = set()
         self._forgotten = 0
         self._overfull: set[int] = set()
-        self.notes: list[str] = []
+        self.notes = Notes()
 
     def __repr__(self) -> str:
         waiting = len(self._tasks) - len(self._given)
@@ -242,7 +244,7 @@ class WorkflowDispatcher(LiveView):
         began, _ = self._computing[i][k]
         if now < began:
             said = f"task {task!r} ended at {now:g} s, before its start at {began:g} s"
-            note(self.notes, f"{said}; it counts as ended at {self.now:g} s")
+            self.notes.add(f"{said}; it counts as ended at {self.now:g} s")
         self._arrived((*self.inputs(k), *self.outputs(k)), i)
         self.ends(k, {f: self._sizes[f] for f in self.outputs(k)})
         self._ended.add(task)
@@ -293,7 +295,7 @@ class WorkflowDispatcher(LiveView):
             return False
         now = arguments.seconds(now, "now")
         said = f"{now:g} s: {task!r} does not run on {node!r}: the message is ignored"
-        note(self.notes, said)
+        self.notes.add(said)
         return True
 
     def _arrived(self, files: Iterable[int], i: int) -> None:
@@ -395,7 +397,7 @@ class WorkflowDispatcher(LiveView):
             copy = f"{self._files[f].id!r} for {self.nodes[i].id!r}"
             where = self._node_id(source) or "the storage"
             said = f"{self.now:g} s: {copy} now comes from {where}; see staging()"
-            note(self.notes, said)
+            self.notes.add(said)
         return again
 
     def _cut_off(self) -> tuple[int, int] | None:
@@ -845,7 +847,7 @@ class WorkflowDispatcher(LiveView):
         left = None if given is None else until.remaining()
         answer = self._dispatcher.ask(self, self._wrong, left, given)
         if answer.note is not None:
-            note(self.notes, f"{self.now:g} s: {answer.note}")
+            self.notes.add(f"{self.now:g} s: {answer.note}")
         return answer
 
     def _wrong(self, pair: Pair | None) -> str | None:
@@ -889,7 +891,7 @@ class WorkflowDispatcher(LiveView):
         if needed > disk and i not in self._overfull:
             said = f"the files on node {self.nodes[i].id!r} need {needed} bytes"
             said = f"{self.now:g} s: {said}, and its disk has {disk}"
-            note(self.notes, f"{said}: evict some before {self._tasks[k].id!r} stages")
+            self.notes.add(f"{said}: evict some before {self._tasks[k].id!r} stages")
         if needed > disk:
             self._overfull.add(i)
         else:

@@ -29,7 +29,7 @@ def first_plan_seconds(count: int) -> float:
 
 
 def main() -> None:
-    """Print a row for each number of tasks, after one plan that imports what it needs."""
+    """Print a row for each number of tasks, after a plan that makes the imports."""
     first_plan_seconds(10)
     for count in COUNTS:
         print(f"| {count:,} | {first_plan_seconds(count):.2g} |")
