@@ -112,13 +112,14 @@ class WorkflowDispatcher(LiveView):
     2^(n-1) - 1 such calls pass before, at most 63. One that is late plans on meanwhile,
     and its plan is used once it is ready.
 
-    Once a task has been placed on a node, the files that it reads or writes are assumed to be on that
-    node, until :meth:`evicted` or :meth:`failed` is called. A task is placed only on a
-    node whose disk takes the files of this task; the engine makes room for them beside
-    the other files, and a note says when those of a node exceed its disk. The object
-    reads no clock and no file, and is not thread-safe. Times are in seconds. Memory use
-    grows with the number of tasks of the run. Invalid input raises InstanceError or
-    UsageError and changes nothing.
+    Once a task has been placed on a node, the files that it reads or writes are assumed
+    to be on that node, until :meth:`evicted` or :meth:`failed` is called. A task is
+    placed only on a node whose disk takes the files of this task; the engine makes room
+    for them beside the other files, and a note says when those of a node exceed its
+    disk. The object reads no clock and no file, and is not thread-safe. Times are in
+    seconds. Memory use grows with the number of tasks of the run. Invalid input raises
+    InstanceError or UsageError and changes nothing, StateError for what does not fit
+    the state of the run.
     """
 
     def __init__(
