@@ -49,6 +49,12 @@ class InstanceError(IooptError):
     exit_code = ExitCode.USAGE
 
 
+class StateError(UsageError, InstanceError):
+    """A call to an embedded object that does not fit what the object knows, such as a
+    message that came twice, late or out of order.
+    """
+
+
 class MissingFileError(InstanceError):
     """An input file that does not exist."""
 

@@ -17,9 +17,9 @@ object                        is told by                            is asked by
 :class:`WorkDirectory`        ``ready``, ``expect``, ``started``,   ``next``
                               ``ended``, ``failed``
 :class:`WorkflowDispatcher`   ``submit``, ``completed``,            ``next``,
-                              ``failed``, ``lost``, ``back``,       ``staging``
-                              ``joined``, ``staged``, ``evicted``,
-                              ``observe``, ``withdraw``,
+                              ``failed``, ``lost``, ``back``,       ``staging``,
+                              ``joined``, ``staged``, ``evicted``,  ``running``,
+                              ``observe``, ``withdraw``,            ``evictable``
                               ``forget``
 :class:`GangednessMonitor`    ``observe``                           ``ratio``,
                                                                     ``classify``,

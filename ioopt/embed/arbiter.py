@@ -32,7 +32,7 @@ from ioopt.decisions.batch_io import (
     slow_down,
 )
 from ioopt.embed.guard import Guard, restoring
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, StateError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import shown
 from ioopt.problems.base import Json
@@ -152,9 +152,7 @@ class IoArbiter:
                 f"{self.machine.nodes}"
             )
         if id in self._by_id:
-            raise InstanceError(
-                f"request {id!r} is outstanding already; finish it first"
-            )
+            raise StateError(f"request {id!r} is outstanding already; finish it first")
         if self._requests:
             first = self._requests[0].id
             if isinstance(id, str) != isinstance(first, str):
@@ -251,7 +249,7 @@ class IoArbiter:
         if isinstance(id, (int, str)):
             request = self._by_id.get(id)
         if request is None:
-            raise UsageError(f"request {shown(id)} is not outstanding")
+            raise StateError(f"request {shown(id)} is not outstanding")
         return request
 
     def state(self) -> Json:

@@ -29,7 +29,7 @@ from typing_extensions import TypedDict
 
 from ioopt import arguments
 from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
-from ioopt.embed.guard import Guard, Refused, note, restoring
+from ioopt.embed.guard import Guard, Notes, Refused, restoring
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.gang import Machine, mask_of, nodes_of
@@ -90,7 +90,7 @@ class GangScheduler:
         else:
             self._policy = policy
         self._timing = Timing.of(self.machine)
-        self.notes: list[str] = []
+        self.notes = Notes()
         self._gangs: dict[JobId, Gang] = {}
         self._ids: dict[int, JobId] = {}
         self._attained: dict[int, float] = {}
@@ -211,14 +211,13 @@ class GangScheduler:
         invalid matrix or is late, Migrate-IOGS decides instead, and a note says so.
         """
         if not _is_number(now):
-            note(
-                self.notes,
+            self.notes.add(
                 f"matrix at {now!r}: not a number of seconds; the last matrix is kept",
             )
         elif self._dirty:
             deadline, ignored = arguments.usable_deadline(deadline)
             for text in ignored:
-                note(self.notes, text)
+                self.notes.add(text)
             self._update(now, deadline)
         shown = self._shown
         matrix: list[Placed] = []
@@ -264,7 +263,7 @@ class GangScheduler:
             deadline,
         )
         for why in notes:
-            note(self.notes, f"{self.policy_name} at {now:g} s: {why}")
+            self.notes.add(f"{self.policy_name} at {now:g} s: {why}")
         started = {gang.key for gang in after.admitted}
         self._budget -= after.tasks_moved
         self._state = before._replace(
@@ -294,7 +293,7 @@ class GangScheduler:
         return f"{type(self).__name__}({self.policy_name}, {size}, {held})"
 
     def _refused(self, text: str) -> Refused:
-        note(self.notes, text)
+        self.notes.add(text)
         return Refused(text)
 
     def state(self) -> Json:

@@ -60,12 +60,24 @@ class Refused:
         return False
 
 
-def note(notes: list[str], text: str) -> None:
-    """Add *text* to the *notes* of a long-lived object; drop the oldest notes beyond
-    :data:`MAX_NOTES`.
-    """
-    notes.append(text)
-    del notes[:-MAX_NOTES]
+class Notes(list[str]):
+    """The last notes of a long-lived object, at most :data:`MAX_NOTES`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._unread = 0
+
+    def add(self, text: str) -> None:
+        """Add *text*; drop the oldest notes beyond :data:`MAX_NOTES`."""
+        self.append(text)
+        del self[:-MAX_NOTES]
+        self._unread = min(self._unread + 1, MAX_NOTES)
+
+    def new(self) -> list[str]:
+        """Return the notes that were added since this method was last called."""
+        found = self[len(self) - self._unread :]
+        self._unread = 0
+        return found
 
 
 @contextmanager

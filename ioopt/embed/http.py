@@ -39,7 +39,7 @@ from ioopt.embed.messages import (
     parsed,
     refusal,
 )
-from ioopt.embed.schema import schemas
+from ioopt.embed.schema import schemas, without_defaults
 from ioopt.embed.transport import DRAIN_SECONDS, MAX_UNFINISHED_BYTES, LineProcess
 from ioopt.errors import UsageError
 from ioopt.problems.base import Json
@@ -342,6 +342,7 @@ class HttpServer:
                 parts = document["components"]
                 parts["schemas"] |= _message_schema()["$defs"]
                 parts["schemas"] |= schemas(REFERENCE)
+                without_defaults(document)
                 parts["securitySchemes"] = {
                     "token": {"type": "http", "scheme": "bearer"}
                 }

@@ -26,7 +26,7 @@ from pydantic_core import to_jsonable_python
 from ioopt import arguments, registry
 from ioopt.embed.bound import Act, PlanRun
 from ioopt.embed.guard import DEADLINE_SHARE, Decision, Guard, restoring
-from ioopt.errors import InstanceError, IooptError, UsageError
+from ioopt.errors import InstanceError, IooptError, StateError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import AtMost, Deadline, limit_before
 from ioopt.problems.base import LARGEST, Json
@@ -183,7 +183,7 @@ class ReplicationPlanner:
         for given in tasks:
             task: Task = validate(Task, given, "tasks")
             if task.id in self._tasks or task.id in self._running or task.id in added:
-                raise InstanceError(f"tasks: {task.id!r} was submitted before")
+                raise StateError(f"tasks: {task.id!r} was submitted before")
             for name in task.inputs:
                 if name not in self._files:
                     raise InstanceError(
@@ -289,7 +289,7 @@ class ReplicationPlanner:
         """
         act = _act(act)
         if self._run is None or act.plan != self._plans:
-            raise UsageError(f"act {act.number}: it belongs to no plan that runs")
+            raise StateError(f"act {act.number}: it belongs to no plan that runs")
         self._run.started(act)
         act = replace(self._run.all_acts[act.number], plan=act.plan)
         self._under_way[act.plan, act.number] = act
@@ -322,7 +322,7 @@ class ReplicationPlanner:
         act = _act(given)
         found = self._under_way.pop((act.plan, act.number), None)
         if found is None and act.node in self._nodes:
-            raise UsageError(f"act {act.number}: it is not under way")
+            raise StateError(f"act {act.number}: it is not under way")
         return found
 
     def failed(
@@ -352,7 +352,7 @@ class ReplicationPlanner:
     def _is_running(self, task: str) -> str:
         """Return *task*; raise UsageError if it is not running."""
         if arguments.name(task, "task") not in self._running:
-            raise UsageError(f"task {task!r} is not running")
+            raise StateError(f"task {task!r} is not running")
         return task
 
     def _problem(self, tasks: Mapping[str, Task] | None = None) -> ReplicationProblem:
@@ -420,7 +420,7 @@ class ReplicationPlanner:
         until = Deadline(arguments.deadline(deadline))
         new: Node = validate(Node, node, "nodes")
         if new.id in self._nodes:
-            raise UsageError(f"node {new.id!r} is there already")
+            raise StateError(f"node {new.id!r} is there already")
         self._nodes[new.id] = new
         self._holds[new.id] = set(new.holds)
         try:

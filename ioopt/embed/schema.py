@@ -6,6 +6,7 @@ A schema is named ``OBJECT`` (the arguments with which it is opened), ``OBJECT_M
 """
 
 import inspect
+import json
 import operator
 import re
 import textwrap
@@ -27,6 +28,31 @@ from ioopt.problems.base import Json
 LISTS = (list, tuple, Sequence, Iterable, Collection)
 TYPE_WORDS = {"string": "text", "integer": "whole number", "boolean": "true or false"}
 WIDTH = 80
+ARGUMENTS = {
+    "act": "an act that `acts` returned",
+    "deadline": "the time for the answer, in seconds",
+    "file": "the id of a file",
+    "files": "the files that the run does not know yet",
+    "id": "the id of a request",
+    "job": "the id of a job",
+    "node": "the id of a node",
+    "nodes": "the nodes of the machine",
+    "now": "the time of the event or the question, in seconds",
+    "size": "the bytes of the request",
+    "task": "the id of a task",
+    "tasks": "the tasks to add",
+}
+"""What an argument is, where the docstring says it only in the sentence that says what
+the whole call does.
+"""
+NAMES = {
+    "Act-Input": "GivenAct",
+    "Act-Output": "Act",
+    "Decision_int_": "Planned",
+    "ioopt__problems__batch_io__Machine": "IoMachine",
+    "ioopt__problems__gang__Machine": "GangMachine",
+}
+"""The names of records in the schema, where pydantic would make up another one."""
 OPENED = "opened"
 """The name under which the constructor stands among the methods of an object."""
 
@@ -80,14 +106,24 @@ def _described(
 
 def said_of(argument: str, text: str) -> str:
     """Return the sentences of a docstring that name *argument*, which is between stars
-    there; an empty string if there are none.
+    there, after its first sentence, which is about the whole call. If there are none,
+    say what such an argument is, or return the first sentence.
 
     >>> said_of("b", "Add *a*. The sum is more than *b*, in bytes. It is returned.")
     'The sum is more than `b`, in bytes.'
+    >>> said_of("now", "Record that something ended at time *now*.")
+    '`now` is the time of the event or the question, in seconds.'
     """
-    sentences = re.split(r"(?<=\.)\s+", " ".join(text.split()))
-    found = [told for told in sentences if f"*{argument}*" in told]
-    return plain(" ".join(found))
+    first, *others = re.split(r"(?<=\.)\s+", " ".join(text.split()))
+    found = []
+    for told in others:
+        if f"*{argument}*" in told and not told.startswith("Raises "):
+            found.append(told)
+    if found:
+        return plain(" ".join(found))
+    if argument in ARGUMENTS:
+        return f"`{argument}` is {ARGUMENTS[argument]}."
+    return plain(first) if f"*{argument}*" in first else ""
 
 
 def plain(text: str) -> str:
@@ -111,9 +147,63 @@ def schemas(ref_template: str) -> Json:
         if call.method != OPENED:
             value = TypeAdapter(_json_type(call.value))
             wanted.append((f"{name}_value", "serialization", value))
-    made, document = TypeAdapter.json_schemas(wanted, ref_template=ref_template)
+    made, document = TypeAdapter.json_schemas(wanted, ref_template="{model}")
     found: Json = {name: schema for (name, _), schema in made.items()}
-    return found | document["$defs"]
+    for name, schema in document["$defs"].items():
+        found[NAMES.get(name, name)] = schema
+    for schema in found.values():
+        _name_references(schema, ref_template)
+        without_defaults(schema)
+    for name in _in_values(found):
+        found[name]["required"] = list(found[name]["properties"])
+    return found
+
+
+def _in_values(found: Json) -> set[str]:
+    """Return the names of the records among the schemas *found* that values of calls
+    consist of; a reply has all of their keys.
+    """
+    names: set[str] = set()
+    for key in [key for key in found if key.endswith("_value")]:
+        for part in _parts(found[key]):
+            names.add(str(part.get("$ref", "")).rpartition("/")[2])
+    return {name for name in names if "properties" in found.get(name, {})}
+
+
+def _name_references(schema: object, ref_template: str) -> None:
+    """Let the references in *schema* follow *ref_template*, with the names of
+    :data:`NAMES`.
+    """
+    for part in _parts(schema):
+        if isinstance(part.get("$ref"), str):
+            name = part["$ref"]
+            part["$ref"] = ref_template.format(model=NAMES.get(name, name))
+
+
+def without_defaults(schema: object) -> None:
+    """Say the defaults of a schema in the descriptions instead, because generators of
+    clients take a property with a default for one that is always there.
+    """
+    for part in _parts(schema):
+        properties = part.get("properties")
+        if not isinstance(properties, dict):
+            continue
+        for value in properties.values():
+            if isinstance(value, dict) and "default" in value:
+                default = json.dumps(value.pop("default"))
+                told = value.get("description", "")
+                value["description"] = f"{told} Default: {default}.".strip()
+
+
+def _parts(schema: object) -> Iterator[Json]:
+    """Yield all mappings of a JSON value, the outer ones first."""
+    if isinstance(schema, dict):
+        yield schema
+        for value in schema.values():
+            yield from _parts(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _parts(value)
 
 
 def as_text() -> str:
@@ -137,7 +227,20 @@ def as_text() -> str:
         lines += textwrap.wrap(
             call.words, WIDTH, initial_indent="      ", subsequent_indent="      "
         )
+    lines += ["", "Records: what the calls take and return, key by key."]
+    for name in sorted(records(found)):
+        keys = ", ".join(arguments_in_words(found[name]))
+        lines += textwrap.wrap(f"  {name}: {keys}", WIDTH, subsequent_indent="    ")
     return "\n".join(lines)
+
+
+def records(found: Json) -> list[str]:
+    """Return the names of the records among the schemas *found*, which are not the
+    arguments or the value of a call.
+    """
+    calls = {call.arguments.__name__ for call in described_calls()}
+    calls |= {f"{name}_value" for name in calls}
+    return [name for name in found if name not in calls and "properties" in found[name]]
 
 
 def arguments_in_words(schema: Json) -> list[str]:
@@ -161,7 +264,7 @@ def in_words(schema: Json) -> str:
     'list of Task'
     """
     if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2].rpartition("__")[2].strip("_")
+        return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
         return " or ".join(in_words(part) for part in schema["anyOf"])
     if "const" in schema:
@@ -169,6 +272,8 @@ def in_words(schema: Json) -> str:
     if "enum" in schema:
         return " or ".join(map(str, schema["enum"]))
     kind = str(schema.get("type", "anything"))
+    if "prefixItems" in schema:
+        return f"[{', '.join(in_words(part) for part in schema['prefixItems'])}]"
     if kind == "array":
         items = schema.get("items") or {}
         return f"list of {in_words(items)}" if items else "list"

@@ -12,13 +12,13 @@ the service.
 import inspect
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import to_jsonable_python
 
 from ioopt.arguments import SHORTEST_SECONDS
-from ioopt.embed.guard import DEADLINE_SHARE, Guard, Refused
+from ioopt.embed.guard import DEADLINE_SHARE, Guard, Notes, Refused
 from ioopt.embed.messages import (
     METHODS,
     PROTOCOL,
@@ -35,7 +35,7 @@ from ioopt.embed.messages import (
     refusal,
     versions,
 )
-from ioopt.errors import IooptError
+from ioopt.errors import IooptError, StateError
 from ioopt.options import limit_before
 from ioopt.problems.base import Json
 
@@ -91,6 +91,8 @@ class Service:
             return _ENCODER.encode(reply).encode() + b"\n"
         except MessageError as error:
             return refusal(identity, error.code, error.text)
+        except StateError as error:
+            return refusal(identity, "state", str(error))
         except IooptError as error:
             return refusal(identity, "invalid", str(error))
         except RecursionError:
@@ -188,14 +190,15 @@ class Service:
                 "unknown", f"{name} has no method {method!r}; known: {known}"
             )
         before = getattr(made, "notes", ())
-        kept = list(before)
+        if isinstance(before, Notes):
+            before.new()  # of calls that were refused
         value = _applied(getattr(made, method), message.arguments)
         if isinstance(value, Refused):
             return {"value": False, "why": value.why}
         after = getattr(made, "notes", ())
-        # A tuple belongs to one decision, a list to the life of the object.
-        if isinstance(after, list):
-            after = added(kept, after)
+        # A tuple belongs to one decision, other notes to the life of the object.
+        if isinstance(after, Notes):
+            after = after.new()
         elif after is before:
             after = ()
         return {"value": value, "notes": after} if after else {"value": value}
@@ -214,19 +217,6 @@ class Service:
         self._session(message.session)
         del self._sessions[message.session], self._used[message.session]
         return {}
-
-
-def added(before: Sequence[str], after: Sequence[str]) -> Sequence[str]:
-    """Return the notes at the end of *after* that were added to *before*, of which the
-    first ones may be gone.
-
-    >>> added(["a", "b"], ["b", "c"])
-    ['c']
-    """
-    for kept in range(len(after), 0, -1):
-        if after[:kept] == before[len(before) - kept :]:
-            return after[kept:]
-    return after
 
 
 def _applied(function: Callable[..., Any], arguments: Json) -> Any:

@@ -20,11 +20,16 @@ from typing import Self, get_args
 
 from ioopt import arguments
 from ioopt.embed.guard import Guard, restoring
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import (
+    InstanceError,
+    StateError,
+    UnsolvableInstanceError,
+    UsageError,
+)
 from ioopt.formats.native import validate
 from ioopt.options import shown
 from ioopt.problems.base import LARGEST, Json
-from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.problems.work_directory import Fault, WorkDirectoryProblem
 from ioopt.sim.work_directory.dispatch import Dispatcher, Policy
 from ioopt.sim.work_directory.order import least_order
 from ioopt.units import counted
@@ -40,8 +45,10 @@ class WorkDirectory:
     is the order with the smallest known peak. A task is ready once its producers have
     ended and it is released: at time 0, or by :meth:`ready`. The planned bytes of a
     file are used until the engine reports better ones. The object reads no clock and no
-    file, and is not thread-safe. Invalid input raises an ioopt error and changes
-    nothing; :meth:`next` never raises. ``notes`` belong to the last decision.
+    file, and is not thread-safe. Invalid input raises InstanceError, UsageError or
+    StateError and changes nothing, and a quota that no order found keeps raises
+    UnsolvableInstanceError; :meth:`next` never raises. ``notes`` belong to the last
+    decision.
     """
 
     def __init__(
@@ -61,9 +68,15 @@ class WorkDirectory:
                 f"policy {policy!r}: there are {', '.join(get_args(Policy))}"
             )
         order = [self.problem.tasks[k].id for k in least_order(self.problem)]
-        self._dispatcher = Dispatcher(
-            self.problem, policy, self.problem.quota_bytes, safe, in_flight, order
-        )
+        quota = self.problem.quota_bytes
+        try:
+            self._dispatcher = Dispatcher(
+                self.problem, policy, quota, safe, in_flight, order
+            )
+        except Fault as fault:
+            if fault.record["kind"] == "no order found":
+                raise UnsolvableInstanceError(f"quota_bytes: {fault}") from None
+            raise InstanceError(f"policy or in_flight: {fault}") from None
         self._product: dict[str, tuple[int, int]] = {}
         for k, files in enumerate(self.problem.outputs):
             for f in files:
@@ -96,7 +109,7 @@ class WorkDirectory:
         k = self._index(task)
         now = arguments.seconds(now, "now")
         if self._released[k]:
-            raise UsageError(f"task {task!r} is released already")
+            raise StateError(f"task {task!r} is released already")
         self._log.append(("ready", [task, now]))
         self._now = now
         self._released[k] = True
@@ -165,7 +178,7 @@ class WorkDirectory:
         """
         k = self._index(task)
         if not self._waits(k):
-            raise UsageError(f"task {task!r} is not ready, or has started")
+            raise StateError(f"task {task!r} is not ready, or has started")
         self.expect(files or {})
         self._log.append(("started", [task]))
         self._dispatcher.started(k)
@@ -248,5 +261,5 @@ class WorkDirectory:
     def _runs(self, task: str) -> int:
         k = self._index(task)
         if k not in self._running:
-            raise UsageError(f"task {task!r} is not running")
+            raise StateError(f"task {task!r} is not running")
         return k

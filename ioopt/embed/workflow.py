@@ -11,10 +11,10 @@ and asks which task may start on which node.
 ...             {"id": "u", "compute_seconds": 5, "inputs": ["g"]}])
 2
 >>> run.next(now=0.0)
-[Placement(task='t', node='n0', stage=(('f', None),), arriving=())]
+[Placement(task='t', node='n0', stage=(('f', None),), arriving=(), policy='rolling')]
 >>> run.completed("t", now=6.0)
 >>> run.next(now=6.0)
-[Placement(task='u', node='n0', stage=(), arriving=())]
+[Placement(task='u', node='n0', stage=(), arriving=(), policy='rolling')]
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,15 +23,15 @@ from typing import Annotated, Any, Literal, Self
 
 from ioopt import arguments
 from ioopt.decisions.replication import Pair
-from ioopt.embed.guard import Guard, note, restoring
+from ioopt.embed.guard import Notes, restoring
+from ioopt.embed.guarded_dispatcher import Answer, GuardedDispatcher
 from ioopt.embed.live_view import LiveView, make_dispatcher
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, StateError, UsageError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
 from ioopt.registry.policies import NameOf
-from ioopt.solvers.replication.dispatch import locality
 from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
@@ -54,13 +54,15 @@ class Placement:
 
     ``stage`` lists the files to copy to the node first, each as (file, source). The
     source is a node, or None for the storage. ``arriving`` names those of the files
-    whose source is still receiving them: wait until that copy has ended.
+    whose source is still receiving them: wait until that copy has ended. ``policy`` is
+    the dispatcher that decided: the one of the run, or ``locality`` in its place.
     """
 
     task: str
     node: str
     stage: tuple[tuple[str, str | None], ...]
     arriving: tuple[str, ...] = ()
+    policy: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,25 @@ class Staging:
     arriving: bool
 
 
+@dataclass(frozen=True)
+class Running:
+    """A task that was placed on ``node`` at ``since_seconds`` and has not ended."""
+
+    task: str
+    node: str
+    since_seconds: float
+
+
+@dataclass(frozen=True)
+class Evictable:
+    """The ``files`` of a node that may be evicted, with their bytes, and the bytes by
+    which all files there are ``over`` its disk.
+    """
+
+    files: dict[str, int]
+    over: int
+
+
 class WorkflowDispatcher(LiveView):
     """One run of a workflow under one of the dispatchers of the simulators, such as
     ``rolling``.
@@ -84,15 +105,21 @@ class WorkflowDispatcher(LiveView):
     *network*, *nodes* and *files* are those of an ``ioopt/replication`` instance.
     *policy* is the name of a dispatcher, and *settings* are its settings. *products*
     says where the outputs of ended tasks are: on the ``storage``, or only on their
-    ``nodes``. A dispatcher that raises, returns an invalid answer or is late is
-    replaced by ``locality`` until the run ends, and ``notes`` say so. Once a task has
-    been placed on a node, the files that it reads or writes are assumed to be on that
-    node, until :meth:`evicted` or :meth:`failed` is called. A task is placed only on a
-    node whose disk takes the files of this task; the engine makes room for them beside
-    the other files, and a note says when those of a node exceed its disk. The object
-    reads no clock and no file, and is not thread-safe. Times are in seconds. Memory use
-    grows with the number of tasks of the run. Invalid input raises InstanceError or
-    UsageError and changes nothing.
+    ``nodes``. Where a dispatcher raises, returns an invalid answer or is late,
+    ``locality`` answers for the rest of the call, and ``notes`` say so
+    (``notes.new()``: those since it was last called). The dispatcher is asked again in
+    the next call of :meth:`next` with a ready task; after n failures in a row,
+    2^(n-1) - 1 such calls pass before, at most 63. One that is late plans on meanwhile,
+    and its plan is used once it is ready.
+
+    Once a task has been placed on a node, the files that it reads or writes are assumed
+    to be on that node, until :meth:`evicted` or :meth:`failed` is called. A task is
+    placed only on a node whose disk takes the files of this task; the engine makes room
+    for them beside the other files, and a note says when those of a node exceed its
+    disk. The object reads no clock and no file, and is not thread-safe. Times are in
+    seconds. Memory use grows with the number of tasks of the run. Invalid input raises
+    InstanceError or UsageError and changes nothing, StateError for what does not fit
+    the state of the run.
     """
 
     def __init__(
@@ -122,7 +149,9 @@ class WorkflowDispatcher(LiveView):
             "settings": dict(settings or {}),
             "products": products,
         }
-        self._policy = make_dispatcher(policy, self._how["settings"])
+        self._dispatcher = GuardedDispatcher(
+            policy, lambda: make_dispatcher(policy, self._how["settings"])
+        )
         self._file: dict[str, int] = {}
         self._files: list[File] = []
         self._writer: dict[int, int] = {}
@@ -139,8 +168,7 @@ class WorkflowDispatcher(LiveView):
         self._ended: set[str] = set()
         self._forgotten = 0
         self._overfull: set[int] = set()
-        self._guard = Guard()
-        self.notes: list[str] = []
+        self.notes = Notes()
 
     def __repr__(self) -> str:
         waiting = len(self._tasks) - len(self._given)
@@ -191,25 +219,33 @@ class WorkflowDispatcher(LiveView):
         self.round += 1
         until = Deadline(deadline)
         placed: list[Placement] = []
-        there = len(self._down) < len(self.nodes)
-        while self.ready and there:
-            pair = self._ask(until, deadline)
-            if pair is None:
+        if not self.ready or len(self._down) == len(self.nodes):
+            return placed
+        self._dispatcher.begin_call(self._given)
+        while self.ready:
+            answer = self._ask(until, deadline)
+            if answer.pair is None:
                 break
-            placed.append(self._give(*pair))
+            placed.append(self._give(*answer.pair, answer.decided))
         return placed
 
-    def completed(self, task: str, now: float) -> None:
+    def completed(self, task: str, now: float, node: str | None = None) -> None:
         """Record that *task*, which was running, has ended at time *now* (seconds), and
         that its output files exist.
+
+        With *node*, where it ran, a message that is repeated or of an attempt that was
+        lost changes nothing, and a note says so. Raises StateError if *task* does not
+        run, and UsageError for an unknown node.
         """
+        if self._is_late(task, node, now):
+            return
         k = self._runs(task)
         self._tick(now)
         i = self._running[k]
         began, _ = self._computing[i][k]
         if now < began:
             said = f"task {task!r} ended at {now:g} s, before its start at {began:g} s"
-            note(self.notes, f"{said}; it counts as ended at {self.now:g} s")
+            self.notes.add(f"{said}; it counts as ended at {self.now:g} s")
         self._arrived((*self.inputs(k), *self.outputs(k)), i)
         self.ends(k, {f: self._sizes[f] for f in self.outputs(k)})
         self._ended.add(task)
@@ -218,15 +254,27 @@ class WorkflowDispatcher(LiveView):
             for reader in self._readers.get(f, ()):
                 self._now_ready(reader)
 
-    def failed(self, task: str, now: float, arrived: Collection[str] = ()) -> None:
+    def failed(
+        self,
+        task: str,
+        now: float,
+        arrived: Collection[str] = (),
+        node: str | None = None,
+    ) -> None:
         """Record that *task*, which was running, has failed at time *now* (seconds). It
         waits again, as if it were submitted now.
+
+        With *node*, where it ran, a message that is repeated or of an attempt that was
+        lost changes nothing, and a note says so.
 
         Those of its inputs that were being copied to its node count as not there, and
         other nodes that copied them from there get another source (:meth:`staging`).
         Excepted are files that :meth:`staged` reported, files that another running task
         of the node reads, and the files *arrived*, which are complete on the node.
+        Raises StateError if *task* does not run.
         """
+        if self._is_late(task, node, now):
+            return
         k = self._runs(task)
         there = {self._known_file(f) for f in arguments.names(arrived, "arrived")}
         for f in sorted(there.difference(self.inputs(k))):
@@ -235,6 +283,21 @@ class WorkflowDispatcher(LiveView):
         self._arrived(there, self._running[k])
         self._fails(k)
         self._find_sources()  # each has one: that of the copies which end
+
+    def _is_late(self, task: str, node: str | None, now: float) -> bool:
+        """Return whether *task*, which the run knows, does not run on *node*; a note
+        says so. Without a node nothing can be said.
+        """
+        if node is None:
+            return False
+        i = self._index(node)
+        k = self._place.get(arguments.name(task, "task"))
+        if k is None or self._running.get(k) == i:
+            return False
+        now = arguments.seconds(now, "now")
+        said = f"{now:g} s: {task!r} does not run on {node!r}: the message is ignored"
+        self.notes.add(said)
+        return True
 
     def _arrived(self, files: Iterable[int], i: int) -> None:
         """Record that *files* are not being copied to node *i* any more, but whole."""
@@ -277,6 +340,38 @@ class WorkflowDispatcher(LiveView):
             for f, source in sorted(copies.items())
         ]
 
+    def running(self) -> list[Running]:
+        """Return the tasks that were placed and have not ended, in the order of their
+        placement on each node.
+        """
+        return [
+            Running(self._tasks[k].id, self.nodes[i].id, began)
+            for i, tasks in enumerate(self._computing)
+            for k, (began, _) in tasks.items()
+        ]
+
+    def evictable(self, node: str) -> Evictable:
+        """Return what of the files on *node* no task that runs there reads or writes,
+        and how many bytes its disk lacks.
+        """
+        i = self._index(node)
+        used: set[int] = set()
+        for k in self._computing[i]:
+            used.update(self.inputs(k), self.outputs(k))
+        free = {
+            self._files[f].id: self._sizes[f] for f in sorted(self._holds[i] - used)
+        }
+        disk = self.nodes[i].disk_bytes
+        over = 0 if disk is None else max(0, self._needed(i) - disk)
+        return Evictable(free, over)
+
+    def _needed(self, i: int) -> int:
+        """Return the bytes of the files that are on node *i* or come there."""
+        files = set(self._holds[i])
+        for k in self._computing[i]:
+            files.update(self.outputs(k))
+        return sum(self._sizes[f] for f in files)
+
     def _node_id(self, i: int | None) -> str | None:
         return None if i is None else self.nodes[i].id
 
@@ -303,7 +398,7 @@ class WorkflowDispatcher(LiveView):
             copy = f"{self._files[f].id!r} for {self.nodes[i].id!r}"
             where = self._node_id(source) or "the storage"
             said = f"{self.now:g} s: {copy} now comes from {where}; see staging()"
-            note(self.notes, said)
+            self.notes.add(said)
         return again
 
     def _cut_off(self) -> tuple[int, int] | None:
@@ -339,7 +434,7 @@ class WorkflowDispatcher(LiveView):
         """Remove *task*, which has not been placed."""
         k = self._place.get(arguments.name(task, "task"))
         if k is None or k in self._given:
-            raise UsageError(f"task {task!r} does not wait")
+            raise StateError(f"task {task!r} does not wait")
         self._given.add(k)
         self.is_not_ready(k)
         del self._place[task]
@@ -400,7 +495,7 @@ class WorkflowDispatcher(LiveView):
         """Let *node*, which was lost, take tasks again; its disk is then empty."""
         i = self._index(node)
         if i not in self._down:
-            raise UsageError(f"node {node!r} is not lost")
+            raise StateError(f"node {node!r} is not lost")
         self._down.discard(i)
 
     def joined(self, node: Mapping[str, object] | Node) -> None:
@@ -412,7 +507,7 @@ class WorkflowDispatcher(LiveView):
         """
         new: Node = validate(Node, node, "nodes")
         if new.id in self._node:
-            raise UsageError(
+            raise StateError(
                 f"node {new.id!r} is there already; back(node) for a lost one"
             )
         for file in new.holds:
@@ -454,7 +549,7 @@ class WorkflowDispatcher(LiveView):
         """
         i = self._index(node)
         if i in self._down:
-            raise UsageError(f"node {node!r} is lost; back(node) before files on it")
+            raise StateError(f"node {node!r} is lost; back(node) before files on it")
         if arguments.name(file, "file") not in self._file and size is not None:
             self._add_files([{"id": file, "bytes": size}])
         f = self._known_file(file)
@@ -494,13 +589,13 @@ class WorkflowDispatcher(LiveView):
         may be used again. Raises UsageError while another task needs one of the files.
         """
         if task not in self._ended:
-            raise UsageError(f"task {task!r} has not ended")
+            raise StateError(f"task {task!r} has not ended")
         k = self._place[task]
         gone = {*self.outputs(k), *map(self._known_file, files)}
         for f in sorted(gone):
             written_by_another = self._writer.get(f, k) != k
             if written_by_another or self._is_to_be_read(f):
-                raise UsageError(
+                raise StateError(
                     f"task {task!r}: file {self._files[f].id!r} is still needed"
                 )
         del self._place[task]
@@ -533,14 +628,12 @@ class WorkflowDispatcher(LiveView):
         return False
 
     def _begin_again(self, state: Json) -> None:
-        """Replace the content of this object by *state*, but keep its notes.
-
-        If the dispatcher has failed before, ``locality`` continues to decide.
+        """Replace the content of this object by *state*, but keep its notes and the
+        count of failures.
         """
-        kept = {"notes": self.notes, "_guard": self._guard}
-        if self._policy is locality:
-            kept["_policy"] = self._policy
+        kept = {"notes": self.notes, "_dispatcher": self._dispatcher}
         vars(self).update(vars(self.restore(state)) | kept)
+        self._dispatcher.begin_again(self._given)
 
     def state(self) -> Json:
         """Return the state of the run as plain JSON values, without the tasks and files
@@ -613,7 +706,7 @@ class WorkflowDispatcher(LiveView):
                 products=state["products"],
             )
             made._resume(state)
-        getattr(made._policy, "resume", lambda given: None)(made._given)
+        made._dispatcher.begin_again(made._given)
         return made
 
     def _resume(self, state: Json) -> None:
@@ -686,6 +779,9 @@ class WorkflowDispatcher(LiveView):
         Their ids and files must be valid, each file must have at most one writer, and
         there must be no cycle. With *room*, each of the tasks must also fit a node.
         """
+        for task in added:
+            if task.id in self._place:
+                raise StateError(f"tasks: {task.id!r} was submitted before")
         waiting = [self._tasks[k] for k in self._place.values() if k not in self._given]
         names: set[str] = set()
         for task in (*added, *waiting):
@@ -703,8 +799,6 @@ class WorkflowDispatcher(LiveView):
         if room:
             problem.require_room()
         for task in added:
-            if task.id in self._place:
-                raise InstanceError(f"tasks: {task.id!r} was submitted before")
             for name in task.outputs:
                 if self._file[name] in self._writer:
                     raise InstanceError(
@@ -747,30 +841,22 @@ class WorkflowDispatcher(LiveView):
         if there and k not in self._given and k not in self.ready:
             self.becomes_ready(k)
 
-    def _ask(self, until: Deadline, given: float | None) -> Pair | None:
+    def _ask(self, until: Deadline, given: float | None) -> Answer:
         """Return the pair of task and node that the dispatcher chooses; past the
         deadline, the pair that ``locality`` chooses.
         """
-        left = None
-        if given is not None:
-            left = until.remaining()
-        if left is not None and left <= 0:
-            return locality(self)
-        pair, notes = self._guard.run(
-            lambda: self._policy(self), lambda: locality(self), self._wrong, left, given
-        )
-        if notes:
-            self._policy = locality
-            text = f"{self.now:g} s: {notes[0]}, and so is the rest of the run"
-            note(self.notes, text)
-        return pair
+        left = None if given is None else until.remaining()
+        answer = self._dispatcher.ask(self, self._wrong, left, given)
+        if answer.note is not None:
+            self.notes.add(f"{self.now:g} s: {answer.note}")
+        return answer
 
     def _wrong(self, pair: Pair | None) -> str | None:
         if pair is None or (pair[0] in self.ready and self.takes(*pair)):
             return None
         return f"task {pair[0]} on node {pair[1]}, where it may not start"
 
-    def _give(self, k: int, i: int) -> Placement:
+    def _give(self, k: int, i: int, policy: str) -> Placement:
         missing = [f for f in self.inputs(k) if f not in self._holds[i]]
         sources = {f: self._source(f) for f in missing}
         stage = []
@@ -785,7 +871,7 @@ class WorkflowDispatcher(LiveView):
         self._arriving[i].update(sources)
         self._note_full_disk(k, i)
         task, node = self._tasks[k].id, self.nodes[i].id
-        return Placement(task, node, tuple(stage), tuple(arriving))
+        return Placement(task, node, tuple(stage), tuple(arriving), policy)
 
     def _source(self, f: int) -> int | None:
         """Return the first node that has file *f*; if none has all of it yet, the first
@@ -802,14 +888,11 @@ class WorkflowDispatcher(LiveView):
         disk = self.nodes[i].disk_bytes
         if disk is None:
             return
-        files = set(self._holds[i])
-        for running in self._computing[i]:
-            files.update(self.outputs(running))
-        needed = sum(self._sizes[f] for f in files)
+        needed = self._needed(i)
         if needed > disk and i not in self._overfull:
             said = f"the files on node {self.nodes[i].id!r} need {needed} bytes"
             said = f"{self.now:g} s: {said}, and its disk has {disk}"
-            note(self.notes, f"{said}: evict some before {self._tasks[k].id!r} stages")
+            self.notes.add(f"{said}: evict some before {self._tasks[k].id!r} stages")
         if needed > disk:
             self._overfull.add(i)
         else:
@@ -818,7 +901,7 @@ class WorkflowDispatcher(LiveView):
     def _runs(self, task: str) -> int:
         k = self._place.get(arguments.name(task, "task"), -1)
         if k not in self._running:
-            raise UsageError(f"task {task!r} is not running")
+            raise StateError(f"task {task!r} is not running")
         return k
 
     def _index(self, node: str) -> int:

@@ -128,7 +128,7 @@ def test_batsim_dies_at_any_message_and_the_next_run_is_as_the_first():
 def test_a_dispatcher_that_hangs_holds_nobody_up():
     release = threading.Event()
     run = chain_of_groups("locality", "storage")
-    run._policy = lambda view: release.wait() and None
+    run._dispatcher._dispatcher = lambda view: release.wait() and None
     assert [step.task for step in run.next(0.0, deadline=0.03)] == ["m0", "m1", "m2"]
     assert "no answer within 0.03 s" in run.notes[0] and len(run.notes) == 1
     release.set()

@@ -114,7 +114,8 @@ def test_messages_are_those_of_the_other_services(server):
             "arguments": arguments,
         }
         value = call(server, "POST", MESSAGES, message)[1]["result"]["value"]
-    assert value == [{"task": "t", "node": "k1", "stage": [], "arriving": []}]
+    placed = {"task": "t", "node": "k1", "stage": [], "arriving": []}
+    assert value == [placed | {"policy": "rolling"}]
 
 
 def test_bodies_and_headers_have_limits(server):

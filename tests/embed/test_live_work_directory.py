@@ -12,7 +12,7 @@ from oracle.work_directory_reference import Run, random_instance
 
 from ioopt.embed import WorkDirectory
 from ioopt.embed.service import Service
-from ioopt.errors import InstanceError, IooptError, UsageError
+from ioopt.errors import InstanceError, IooptError, UnsolvableInstanceError, UsageError
 from ioopt.problems.work_directory import Fault
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch
 from ioopt.sim.work_directory.order import least_order
@@ -77,8 +77,8 @@ def test_a_live_run_starts_what_the_simulator_starts():
         actual = {task.id: rng.randint(0, 9) / 2 for task in problem.tasks}
         try:
             run = WorkDirectory(problem, policy, safe=safe, in_flight=cap)
-        except Fault as fault:
-            came.add(fault.record["kind"])
+        except UnsolvableInstanceError:
+            came.add("no order found")
             continue
         starts, fault = engine(run, actual), None
         try:
@@ -113,7 +113,7 @@ def test_room_is_counted_by_bytes_that_are_real():
         order = [problem.tasks[k].id for k in least_order(problem)]
         try:
             run = WorkDirectory(problem, policy, in_flight=cap)
-        except Fault:
+        except UnsolvableInstanceError:
             continue
         sizes = {file.id: file.bytes for file in problem.products}
 
@@ -243,4 +243,14 @@ def test_over_the_service_and_saved():
     assert ask(service, op="open", object="WorkDirectory", state=state)["ok"]
     for session in (1, 2):
         assert call(session, "next") == "B1"
-        assert call(session, "ended", task="B1", now=3.0)["code"] == "invalid"
+        assert call(session, "ended", task="B1", now=3.0)["code"] == "state"
+
+
+def test_errors_are_those_of_the_other_objects():
+    tasks = [{"id": "a", "compute_seconds": 5, "outputs": ["f"]}]
+    instance = {"cores": 1, "tasks": tasks, "files": [{"id": "f", "bytes": 6}]}
+    with pytest.raises(UnsolvableInstanceError, match="needs 6 bytes, 2 over it"):
+        WorkDirectory(instance | {"quota_bytes": 4})
+    for policy in ([], ["a", "a"], ["b"]):
+        with pytest.raises(InstanceError, match="policy or in_flight: "):
+            WorkDirectory(instance, policy)

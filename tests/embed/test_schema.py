@@ -1,6 +1,7 @@
 """The schemas of calls, held against calls that the service really answers."""
 
 import json
+import re
 from functools import cache
 
 import pytest
@@ -111,6 +112,8 @@ TALKS = {
             ("observe", {"seconds": {"make": 4.0}}),
             ("next", {"now": 1.0}),
             ("staging", {}),
+            ("running", {}),
+            ("evictable", {"node": "n0"}),
             ("completed", {"task": "make", "now": 6.0}),
             ("withdraw", {"task": "use"}),
             ("forget", {"task": "make", "files": ["raw"]}),
@@ -226,7 +229,14 @@ def test_the_names_of_policies_are_those_that_are_opened(name, argument):
     schema = all_schemas()[name]["properties"][argument]
     names = schema.get("enum") or schema["anyOf"][0]["enum"]
     arguments = TALKS[name][0]
-    assert arguments.get(argument, schema["default"]) in names
+    default = (
+        json.loads(
+            schema["description"].rpartition("Default: ")[2].rstrip(".") or "null"
+        )
+        if argument not in arguments
+        else arguments[argument]
+    )
+    assert default in names
     for each in [*names, "no-such-policy"]:
         given = arguments | {argument: each}
         message = {"ioopt": 1, "op": "open", "object": name, "arguments": given}
@@ -310,3 +320,43 @@ def test_the_calls_are_printed_for_people():
         for method in ("open", *methods):
             assert f"  {method}(" in block
     assert "  depart(job: whole number or text, now: number) -> true or false" in text
+
+
+def test_generators_of_clients_understand_the_schema():
+    """They take a key with a default for one that is always there, and name types as
+    the records are named.
+    """
+    found = all_schemas()
+    assert '"default":' not in json.dumps(found)
+    assert found["Task"]["required"] == ["id", "compute_seconds"]
+    cores = found["Task"]["properties"]["cores"]
+    assert cores["description"] == "Default: 1."
+    placement = found["Placement"]
+    assert placement["required"] == [*placement["properties"]]
+    assert all(re.fullmatch(r"[A-Z]\w+", name) and "__" not in name for name in found)
+    text = as_text()
+    assert "  Placement: task: text, node: text, stage: list of [text, text or" in text
+    assert "arriving: list of text, policy: text" in " ".join(text.split())
+
+
+def test_a_repeated_message_is_told_from_a_wrong_one():
+    service = Service()
+
+    def code(method, **arguments):
+        message = {"ioopt": 1, "op": "call", "session": 1, "method": method}
+        line = json.dumps(message | {"arguments": arguments}).encode()
+        return json.loads(service.handle(line)).get("error", {}).get("code")
+
+    opened = {"ioopt": 1, "op": "open", "object": "WorkflowDispatcher"}
+    given = {"network": LINKS, "nodes": NODES, "policy": "locality"}
+    service.handle(json.dumps(opened | {"arguments": given}).encode())
+    submitted = {"tasks": [MAKE, USE], "files": [RAW, MADE]}
+    assert code("submit", **submitted) is None
+    assert code("submit", **submitted) == "state"
+    assert code("completed", task="make", now=1.0) == "state"
+    assert code("completed", task="make", now="x") == "state"
+    assert code("completed", task=5, now=1.0) == "invalid"
+    assert code("next", now=0.0) is None
+    assert code("completed", task="make", now="x") == "invalid"
+    assert code("completed", task="make", now=5.0) is None
+    assert code("completed", task="make", now=5.0) == "state"

@@ -2,8 +2,11 @@
 and when things fail.
 """
 
+import itertools
 import json
 import random
+import threading
+import time
 
 import pytest
 from conftest import first
@@ -13,8 +16,10 @@ import ioopt
 from ioopt.embed import WorkflowDispatcher
 from ioopt.embed.live_view import make_dispatcher
 from ioopt.embed.service import Service
-from ioopt.errors import InstanceError, UsageError
+from ioopt.embed.workflow import Evictable, Running
+from ioopt.errors import InstanceError, StateError, UsageError
 from ioopt.sim.replication.dispatch import dispatch
+from ioopt.solvers.replication.dispatch import locality
 
 NETWORK = {"remote_bytes_per_second": 1.0, "replica_bytes_per_second": 10.0}
 
@@ -34,6 +39,12 @@ def run_of(policy="locality", nodes=2, **more):
     return WorkflowDispatcher(
         NETWORK, [{"id": f"n{k}"} for k in range(nodes)], files, policy=policy, **more
     )
+
+
+def replace_policy(run, do):
+    """Let *do* be asked in place of the dispatcher of *run*, also after a failure."""
+    run._dispatcher.make = lambda: do
+    run._dispatcher._dispatcher = do
 
 
 def placed(steps):
@@ -94,7 +105,7 @@ def test_cores_and_disks_are_kept_to():
             ],
             "dependency cycle",
         ),
-        ([task("old")], "already the id"),
+        ([task("old")], "submitted before"),
         ([task("x", writes=["f"])], "written by"),
     ],
 )
@@ -298,17 +309,135 @@ def test_better_estimates_change_what_is_planned():
         lambda view: "nonsense",
     ],
 )
-def test_a_dispatcher_that_fails_gives_way(do):
+def test_a_dispatcher_that_fails_gives_way_for_that_call(do):
     run = run_of("rolling")
-    run._policy = do
+    replace_policy(run, do)
     run.submit([task("x"), task("y", reads=["a"])])
-    assert len(run.next(0.0)) == 2
-    assert len(run.notes) == 1 and "the rest of the run" in run.notes[0]
+    assert [step.policy for step in run.next(0.0)] == ["locality", "locality"]
+    assert len(run.notes) == 1
+    assert run.notes[0].endswith("rolling is asked again in the next call")
+    run.completed("x", 5.0)
+    run.submit([task("z")])
+    replace_policy(run, locality)
+    assert [step.policy for step in run.next(5.0)] == ["rolling"]
+    assert len(run.notes) == 1
+
+
+def test_a_dispatcher_that_goes_on_failing_is_asked_less_and_less():
+    """After n failures in a row, 2^(n-1) - 1 calls pass without it; one good call
+    ends the row.
+    """
+    run = run_of("rolling", nodes=1)
+    asked = []
+    now = 0.0
+
+    def fails(view):
+        asked.append(int(now))
+        raise ZeroDivisionError
+
+    replace_policy(run, fails)
+    for step in range(200):
+        now = float(step)
+        run.submit([task(f"t{step}")])
+        (placement,) = run.next(now)
+        run.completed(placement.task, now)
+    gaps = [after - before for before, after in itertools.pairwise(asked)]
+    assert gaps == [1, 2, 4, 8, 16, 32, 64, 64]
+    assert len(run.notes) == len(asked)
+    assert run.notes[2].endswith("rolling is asked again after 3 more calls")
+    replace_policy(run, locality)
+    decided = []
+    for step in range(200, 270):
+        run.submit([task(f"t{step}")])
+        (placement,) = run.next(float(step))
+        decided.append(placement.policy)
+        run.completed(placement.task, float(step))
+    assert decided == ["locality"] * decided.index("rolling") + ["rolling"] * (
+        70 - decided.index("rolling")
+    )
+    replace_policy(run, fails)
+    run.submit([task("last")])
+    run.next(300.0)
+    assert run.notes[-1].endswith("rolling is asked again in the next call")
+
+
+def test_the_plan_of_a_dispatcher_that_was_late_is_used():
+    """The first question is answered late: the greedy places two tasks, nobody is
+    asked while the thread runs, and then its plan is followed, without those two.
+    """
+    run = run_of("rolling")
+    release = threading.Event()
+    rolling = run._dispatcher._dispatcher
+    plan = rolling._plan
+
+    def slow(view):
+        release.wait()
+        plan(view)
+
+    rolling._plan = slow
+    run.submit([task(f"t{k}", reads=["a"]) for k in range(6)])
+    begun = run.next(0.0, deadline=0.05)
+    assert [step.policy for step in begun] == ["locality", "locality"]
+    assert "plans on, and is asked again in the next call if it has" in run.notes[0]
+    run.completed(begun[0].task, 5.0)
+    assert [step.policy for step in run.next(5.0, deadline=9.0)] == ["locality"]
+    assert run._dispatcher._late.is_set()
+    release.set()
+    while run._dispatcher._late.is_set():
+        time.sleep(0.001)
+    run.completed(begun[1].task, 6.0)
+    assert [step.policy for step in run.next(6.0, deadline=9.0)] == ["rolling"]
+    assert run._dispatcher._dispatcher is rolling and rolling.plans == 1
+    assert rolling._given == run._given and len(run.notes) == 1
+
+
+def test_a_message_of_an_attempt_that_was_lost_is_ignored():
+    """a runs on n0, which is lost; on n1 it runs again. What n0 says then is late."""
+    run = run_of("locality")
+    run.submit([task("a")])
+    assert placed(run.next(0.0)) == [("a", "n0")]
+    run.lost("n0", 1.0)
+    run.completed("a", 2.0, node="n0")  # it waits
+    assert placed(run.next(3.0)) == [("a", "n1")]
+    state = run.state()
+    run.completed("a", 4.0, node="n0")
+    run.failed("a", 5.0, node="n0")
+    assert run.state() == state
+    assert run.notes[1] == "4 s: 'a' does not run on 'n0': the message is ignored"
+    assert run.running() == [Running("a", "n1", 3.0)]
+    run.completed("a", 6.0, node="n1")
+    assert run.running() == [] and len(run.notes) == 3
+    run.completed("a", 6.0, node="n1")  # repeated
+    assert len(run.notes) == 4
+    with pytest.raises(StateError, match="'a' is not running"):
+        run.completed("a", 7.0)
+    for call in (
+        lambda: run.completed("b", 7.0, node="n0"),
+        lambda: run.completed("a", 7.0, node="n7"),
+    ):
+        with pytest.raises(UsageError):
+            call()
+
+
+def test_what_may_be_evicted():
+    """t reads f, 60 of 100 bytes; g was read by s, which has ended."""
+    node = {"id": "n0", "disk_bytes": 100}
+    files = [{"id": "f", "bytes": 60}, {"id": "g", "bytes": 70}]
+    run = WorkflowDispatcher(NETWORK, [node], files, policy="locality")
+    run.submit([task("s", reads=["g"]), task("t", reads=["f"])])
+    assert [step.task for step in run.next(0.0)] == ["s"]
+    assert run.evictable("n0") == Evictable({}, 0)
+    run.completed("s", 5.0)
+    assert run.evictable("n0") == Evictable({"g": 70}, 0)
+    run.next(5.0)
+    assert run.evictable("n0") == Evictable({"g": 70}, 30)
+    run.evicted("n0", "g")
+    assert run.evictable("n0") == Evictable({}, 0)
 
 
 def test_past_the_deadline_locality_answers():
     run = run_of("rolling")
-    run._policy = lambda view: pytest.fail("asked past the deadline")
+    replace_policy(run, lambda view: pytest.fail("asked past the deadline"))
     run.submit([task("x")])
     assert placed(run.next(0.0, deadline=0.0)) == [("x", "n0")]
     assert run.notes == []
@@ -414,13 +543,14 @@ def test_a_node_joins_once_and_with_known_files():
     assert run.state() == before
 
 
-def test_a_run_that_fell_back_stays_so_when_a_node_joins():
+def test_failures_are_counted_on_when_a_node_joins():
     run = run_of()
-    run.submit([task("x"), task("y"), task("z")])
-    run._policy = lambda view: 1 / 0
+    run.submit([task(name) for name in "xyz"])
+    replace_policy(run, lambda view: 1 / 0)
     assert len(run.next(0.0)) == 2 and len(run.notes) == 1
     run.joined({"id": "n2"})
-    assert placed(run.next(1.0)) == [("z", "n2")] and len(run.notes) == 1
+    assert placed(run.next(1.0)) == [("z", "n2")]
+    assert run.notes[1].endswith("is asked again after 1 more call")
 
 
 def test_a_task_waits_until_the_memory_of_a_node_is_free():

@@ -24,7 +24,7 @@ from typing import Any
 from ioopt.decisions.ordering import time_tolerance
 from ioopt.embed.adapters.batsim_steps import Step, Transfers, steps_of
 from ioopt.embed.batch import BatchCluster
-from ioopt.embed.guard import note
+from ioopt.embed.guard import Notes
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.batsim.profiles import intervals, numbers
 from ioopt.problems.base import Json
@@ -122,7 +122,7 @@ class BatsimDecider:
         self._wake = -math.inf
         self._events: list[Json] = []
         self.ended = False
-        self.notes: list[str] = []
+        self.notes = Notes()
 
     def reply(self, message: Json) -> Json:
         """Return the reply to *message*; all events in the message count as
@@ -488,4 +488,4 @@ class BatsimDecider:
         self._events.append({"timestamp": self._now, "type": kind, "data": data})
 
     def _note(self, text: str) -> None:
-        note(self.notes, text)
+        self.notes.add(text)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 
 from ioopt.embed import WorkDirectory
-from ioopt.errors import SimulationError
+from ioopt.errors import UnsolvableInstanceError
 from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
@@ -360,7 +360,7 @@ class DataOrder:
         try:
             self._run = WorkDirectory(problem, **self._how)
             self._safe = True
-        except SimulationError:
+        except UnsolvableInstanceError:
             small = self._problem(jobs, unseen=False)
             order = least_order(small)
             if self._safe:

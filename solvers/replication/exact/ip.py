@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ioopt.checks.replication.check import check
-from ioopt.errors import OutOfTime
+from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.replication.aggregated import num_columns
 from ioopt.models.replication.static import (
     Cycles,
@@ -120,6 +120,11 @@ def solve(
     minimise the makespan of the replay instead.
     """
     settings = request.settings or Settings()
+    if settings.cycles == "printed" and settings.moves == "plan":
+        raise UsageError(
+            "ip: with cycles=printed a plan may copy a file in a cycle, which "
+            "moves=plan cannot carry out; leave out one of the two settings"
+        )
     plain = settings == Settings() and request.options.backend is None
     if request.measure == "makespan_seconds" and plain:
         # This import loads numpy and more, which the static model does not need.

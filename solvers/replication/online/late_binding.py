@@ -13,12 +13,12 @@ from ioopt.solvers.replication.dispatch import expected_end
 
 
 class LateBinding:
-    """Dispatch tasks in order of rank, and remember the ranks of the tasks that have
+    """Dispatch tasks in order of rank, and remember the order of the tasks that have
     arrived.
     """
 
     def __init__(self) -> None:
-        self._rank: dict[int, float] = {}
+        self._place: dict[int, int] = {}
 
     def __call__(self, view: DispatchView) -> Pair | None:
         """Return the ready task with the largest rank that fits idle cores of some
@@ -29,19 +29,43 @@ class LateBinding:
         nodes = view.open_nodes()
         if not nodes or not view.ready:
             return None
-        if not self._rank.keys() >= set(view.ready):
-            self._rank = ranks(view)
-        idle = {i: view.idle_cores(i) for i in nodes}
-        for k in sorted(view.ready, key=lambda k: (-self._rank[k], k)):
-            cores = view.task(k).cores
-            rows = [
-                (expected_end(view, k, i), i)
-                for i in nodes
-                if cores <= idle[i] and view.takes(k, i)
-            ]
-            if rows:
-                return k, min(rows)[1]
+        if not self._place.keys() >= set(view.ready):
+            self._place = places(view)
+        idle = {i: cores for i in nodes if (cores := view.idle_cores(i))}
+        if not idle:
+            return None
+        first = min(view.ready, key=self._place.__getitem__)
+        i = _node_for(view, first, idle)
+        if i is not None:
+            return first, i
+        # Only now is it worth sorting: mostly the first task fits somewhere.
+        for k in sorted(view.ready, key=self._place.__getitem__)[1:]:
+            i = _node_for(view, k, idle)
+            if i is not None:
+                return k, i
         return None
+
+
+def _node_for(view: DispatchView, k: int, idle: dict[int, int]) -> int | None:
+    """Return the node on which task *k* ends first, of those that take it now; *idle*
+    gives the idle cores of each open node.
+    """
+    cores = view.task(k).cores
+    rows = [
+        (expected_end(view, k, i), i)
+        for i, there in idle.items()
+        if cores <= there and view.takes(k, i)
+    ]
+    return min(rows)[1] if rows else None
+
+
+def places(view: DispatchView) -> dict[int, int]:
+    """Return the place of each task that has arrived in the order of ranks; of equal
+    ranks, the first task comes first.
+    """
+    found = ranks(view)
+    in_order = sorted(found, key=lambda k: (-found[k], k))
+    return {k: place for place, k in enumerate(in_order)}
 
 
 def ranks(view: DispatchView) -> dict[int, float]:

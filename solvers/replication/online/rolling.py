@@ -115,10 +115,10 @@ class Rolling:
         self._given_then = 0
 
     def resume(self, given: Iterable[int]) -> None:
-        """Continue a run in which another dispatcher has already assigned the tasks
-        *given*.
+        """Continue a run in which, partly by another dispatcher, the tasks *given* were
+        assigned, and no others.
         """
-        self._given.update(given)
+        self._given = set(given)
 
     def __call__(self, view: DispatchView) -> Pair | None:
         """Return the next task to assign and its node; None if no task should be

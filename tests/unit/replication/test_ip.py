@@ -447,3 +447,8 @@ def test_a_note_tells_when_the_replay_makes_other_transfers() -> None:
     one_value = ioopt.solve("cycle3", "ip", measure="additive_seconds")
     assert what not in one_value.notes
     assert advised.objective == carried.objective == pytest.approx(5.184)
+
+
+def test_a_cycle_of_copies_is_not_carried_out():
+    with pytest.raises(UsageError, match="leave out one of the two settings"):
+        ioopt.solve("cycle3", "ip", settings={"cycles": "printed", "moves": "plan"})

@@ -1,0 +1,127 @@
+"""Ask a dispatcher under a deadline. Where it gives no usable answer, ``locality``
+answers, and the dispatcher is asked again later.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from threading import Event
+
+from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
+from ioopt.embed.guard import Guard
+from ioopt.solvers.replication.dispatch import locality
+from ioopt.units import counted
+
+GREEDY = "locality"
+"""The name of the dispatcher that answers for another one."""
+MOST_SKIPPED = 63
+"""The largest number of calls in a row for which a dispatcher that failed is not asked.
+"""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A task and its node, or None; the name of the dispatcher that ``decided``; and a
+    note if it is not the one that was asked for.
+    """
+
+    pair: Pair | None
+    decided: str
+    note: str | None = None
+
+
+class GuardedDispatcher:
+    """A dispatcher, by *name*, that *make* makes, and ``locality`` in its place.
+
+    After *n* failures in a row the dispatcher is not asked for 2^(n-1) - 1 calls, at
+    most :data:`MOST_SKIPPED`; a call without a failure ends the row. A dispatcher that
+    is late goes on in its thread. It is asked again once it has ended, and then has
+    the plan that it made.
+    """
+
+    def __init__(self, name: str, make: Callable[[], Dispatcher]) -> None:
+        self.name = name
+        self.make = make
+        self._dispatcher = make()
+        self._guard = Guard()
+        self._failures = 0
+        self._to_skip = 0
+        # Set while a dispatcher that was late still runs in its thread.
+        self._late: Event | None = None
+        self._is_asked = True
+        # Whether tasks were placed of which the dispatcher does not know.
+        self._is_behind = False
+
+    def begin_call(self, given: Collection[int]) -> None:
+        """Begin a call, in which :meth:`ask` may be called several times. The tasks
+        *given* have been placed so far.
+        """
+        if self._is_asked:  # the last call had no failure
+            self._failures = 0
+        is_busy = self._late is not None and self._late.is_set()
+        self._is_asked = self._to_skip == 0 and not is_busy
+        self._to_skip = max(0, self._to_skip - 1)
+        if self._is_asked:
+            self._late = None
+            if self._is_behind:
+                self._resume(given)
+
+    def ask(
+        self,
+        view: DispatchView,
+        wrong: Callable[[Pair | None], str | None],
+        left: float | None,
+        deadline: float | None,
+    ) -> Answer:
+        """Return the answer to the state *view*, within *left* of *deadline* (seconds).
+
+        *wrong* says what is wrong with a pair, or returns None.
+        """
+        if not self._is_asked or (left is not None and left <= 0):
+            self._is_behind = True
+            return Answer(locality(view), GREEDY)
+        runs = Event()
+        dispatcher = self._dispatcher
+
+        def wanted() -> Pair | None:
+            runs.set()
+            try:
+                return dispatcher(view)
+            finally:
+                runs.clear()
+
+        pair, notes = self._guard.run(
+            wanted, lambda: locality(view), wrong, left, deadline
+        )
+        if not notes:
+            return Answer(pair, self.name)
+        return Answer(pair, GREEDY, f"{notes[0]}; {self._fails(runs)}")
+
+    def _fails(self, runs: Event) -> str:
+        """Put off the next question; return when that will be. *runs* is set if the
+        dispatcher is late and goes on.
+        """
+        self._is_asked = False
+        self._is_behind = True
+        self._failures += 1
+        self._to_skip = min(2 ** min(self._failures - 1, 10) - 1, MOST_SKIPPED)
+        when = "in the next call"
+        if self._to_skip:
+            when = f"after {counted(self._to_skip, 'more call')}"
+        if runs.is_set():
+            self._late = runs
+            return f"{self.name} plans on, and is asked again {when} if it has ended"
+        self._dispatcher = self.make()
+        return f"{self.name} is asked again {when}"
+
+    def begin_again(self, given: Collection[int]) -> None:
+        """Take a new dispatcher, because tasks or nodes have new numbers; the tasks
+        *given* have been placed so far. Failures go on being counted.
+        """
+        self._dispatcher = self.make()
+        self._late = None
+        self._resume(given)
+
+    def _resume(self, given: Collection[int]) -> None:
+        """Tell the dispatcher that the tasks *given*, and no others, were placed."""
+        self._is_behind = False
+        getattr(self._dispatcher, "resume", lambda given: None)(given)
