@@ -41,9 +41,9 @@ Examples:
 The answer goes to standard output; -o page.html also writes a page with details and
 pictures, -o page.txt the details as text. LOG is a file in the Standard Workload
 Format, the output of sacct or a PBS accounting log (see `ioopt import`), or one of the
-samples month.swf and month.sacct. Every job starts at the time in the log, so waits are not predicted.
-Figures that are not stated are guessed, and other values are tried: where they decide,
-the answer says so, and where a change pays.
+samples month.swf and month.sacct. Every job starts at the time in the log, so waits
+are not predicted. Figures that are not stated are guessed, and other values are tried:
+where they decide, the answer says so, and where a change pays.
 """
 STAGES = 2
 """The number of steps before the replays: reading the log, and preparing the jobs."""
