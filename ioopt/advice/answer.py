@@ -127,7 +127,7 @@ class Axis:
 
 class Switch(NamedTuple):
     """A setting that a site can switch on today, at its best level, with the saving
-    from it.
+    from it. ``tried`` is a sentence about where it was tried, if it was.
     """
 
     name: str
@@ -135,6 +135,7 @@ class Switch(NamedTuple):
     lines: tuple[str, ...]
     kind: Kind
     saves: Figure
+    tried: str = ""
 
 
 class Saving(NamedTuple):

@@ -37,7 +37,8 @@ class Option(NamedTuple):
     """An option that a site has: an I/O policy (``NAME:KEY=VALUE,...``) or a setting.
 
     ``job_rate`` limits the rate of each job's transfers (bytes per second). A setting
-    also has ``words``, which describe it, and ``lines``, its configuration.
+    also has ``words``, which describe it, ``lines``, its configuration,
+    and ``tried``, a sentence about where that was tried.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Option(NamedTuple):
     job_rate: float | None = None
     words: str = ""
     lines: tuple[str, ...] = ()
+    tried: str = ""
 
     def policy(self) -> IoPolicy:
         """Return the I/O policy of this option.
@@ -67,11 +69,13 @@ TURNS = Option(
     "turns",
     "turns",
     words="turns: all I/O in steps that wait for each other (a token file)",
+    tried="Its scripts were tried with Slurm 22.05 on one machine (4 nodes).",
     lines=(
-        "# around each I/O step of every job; scripts and limits: docs/io-turns.md",
-        "export IO_BYTES=BYTES   # of the step, such as $(du -sb FOLDER | cut -f1)",
-        "srun --prolog=/etc/slurm/turn-acquire.sh "
-        "--epilog=/etc/slurm/turn-release.sh COMMAND",
+        "# once: Epilog=/etc/slurm/turn-release.sh in slurm.conf; docs/io-turns.md",
+        "# around each I/O step of every job: what it moves, from how many nodes",
+        "export IO_BYTES=BYTES IO_NODES=1   # BYTES such as $(du -sb FOLDER | cut -f1)",
+        'srun -N"$IO_NODES" -n"$IO_NODES" --prolog=/etc/slurm/turn-acquire.sh \\',
+        "  --epilog=/etc/slurm/turn-release.sh COMMAND",
     ),
 )
 
@@ -112,8 +116,11 @@ def _on_machine(turns: Option, machine: Machine) -> Option:
     keys = {key: whole(value) for key, value in machine.model_dump().items()}
     rates = {key: keys.pop(key) for key in [*keys] if key.endswith("_per_second")}
     lines = (
+        "# once, as root, where all nodes see it",
+        "install -d -m 1777 /shared/turns",
+        "install -m 666 /dev/null /shared/turns/lock",
         f"echo '{json.dumps(keys)[:-1]},",
-        f"{json.dumps(rates)[1:]}' > /shared/turns/machine.json   # once",
+        f"{json.dumps(rates)[1:]}' > /shared/turns/machine.json",
     )
     return turns._replace(lines=(*lines, *turns.lines))
 

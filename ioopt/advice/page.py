@@ -19,7 +19,6 @@ from ioopt.advice.verdict import (
     effect,
     fraction_text,
     load_line,
-    losers,
     machine_line,
     percent,
     period_text,
@@ -93,7 +92,6 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
         [
             *axis_lines(advice),
             machine_line(advice),
-            *losers(advice),
         ],
     )
     yield Part("What congestion costs", [cost_line(advice), policy_line(advice)])

@@ -219,6 +219,7 @@ class _Study:
         """
         work = Replayer(self.workload, self.blocks).run
         total = len(self.totals) + sum(len(cell.options) for cell in cells) + later
+        self.progress(len(self.totals), total)  # the first scale takes some replays
         if each is map:  # other processes report whole cells only
             count = itertools.count(len(self.totals) + 1)
             work = partial(work, done=lambda: self.progress(next(count), total))
@@ -328,6 +329,7 @@ class _Study:
                 option.lines,
                 self._kind(option, shown),
                 self.figure(option, shown),
+                option.tried,
             )
             for option in self.settings
         ]

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ioopt.advice.answer import NEAR, TRUSTED_SCALE, Advice, Axis, Kind
+from ioopt.advice.answer import NEAR, TRUSTED_SCALE, Advice, Axis, Kind, verdict_kind
 from ioopt.advice.spread import DAY, LEVEL, WORTH, Figure
 from ioopt.advice.workload import LARGE
 from ioopt.formats.swf.log import MOST_IN_USE
@@ -48,6 +48,8 @@ def _hundredths(share: float | None) -> str:
         return "-"
     decimals = 1 if abs(share) < 1 else 0
     text = f"{100 * share:.{decimals}f}"
+    if text == f"{100 * WORTH:.1f}":  # on which side of the limit it is must be seen
+        text = f"{100 * share:.2f}"
     return "0.0" if text == "-0.0" else text
 
 
@@ -213,13 +215,13 @@ def machine_line(advice: Advice) -> str:
     return f"Machine: {nodes} of {rate_text(advice.node_rate)} ({source})."
 
 
-def losers(advice: Advice) -> list[str]:
-    """Return a line about the groups of jobs that run clearly longer with the best
-    setting, if one is advised; no line if there are none.
+def losers(advice: Advice) -> str:
+    """Return the sentence about the groups of jobs that run clearly longer with the
+    best setting, with a space in front, if one may be advised; empty if there are none.
     """
     saved = advice.switch.saves.value or 0.0
     if advice.verdict not in (Kind.SAVES, Kind.DEPENDS) or saved < WORTH:
-        return []
+        return ""
     groups = []
     for row in advice.savings:
         lost = -(row.run_time.value or 0.0)
@@ -229,8 +231,8 @@ def losers(advice: Advice) -> list[str]:
                 group += f" ({counted(advice.large_job_nodes, 'node')} or more)"
             groups.append(f"{group} {100 * lost:.1f} %")
     if not groups:
-        return []
-    return [f"Longer with {advice.setting}: {', '.join(groups)}."]
+        return ""
+    return f" It makes run longer: {', '.join(groups)}."
 
 
 def policy_line(advice: Advice) -> str:
@@ -270,7 +272,10 @@ def sentence(advice: Advice) -> str:
     best = advice.switch
     told = f"{effect(best.saves)} {place(advice)}"
     if advice.verdict == Kind.SAVES:
-        return f"Switch on {best.words}. It {told}.{_near(advice)}"
+        tried = f" {best.tried}" if best.tried else ""
+        return (
+            f"Switch on {best.words}. It {told}.{losers(advice)}{tried}{_near(advice)}"
+        )
     if advice.verdict == Kind.NOTHING:
         return (
             f"Change nothing: {_nowhere(advice)}{_best(advice)} {told}.{_near(advice)}"
@@ -278,9 +283,26 @@ def sentence(advice: Advice) -> str:
     told = f"{_best(advice)} {told}"
     if advice.verdict == Kind.DEPENDS:
         names = " and ".join(line.name for line in _deciding(advice))
-        return f"Not decided: it depends on the {names}; {told}. {_next(advice)}"
-    why = "" if advice.node_rate_given else "nobody stated the rate of a node; "
+        return (
+            f"Not decided: it depends on the {names}; {told}.{losers(advice)} "
+            f"{_next(advice)}"
+        )
+    why = ""
+    if not advice.node_rate_given:
+        why = "nobody stated the rate of a node; "
+    elif where := _touching(advice):
+        why = f"the interval touches {WORTH_WORDS} at {' and '.join(where)}; "
+    elif _touches(advice):
+        why = f"the interval touches {WORTH_WORDS}; "
     return f"Inconclusive: {why}{told}. {_next(advice)}"
+
+
+def _touches(advice: Advice) -> bool:
+    """Return whether the interval of the saving has values on both sides of what is
+    worth a change.
+    """
+    low, high = advice.switch.saves.low, advice.switch.saves.high
+    return low is not None and high is not None and low <= WORTH <= high
 
 
 def _best(advice: Advice) -> str:
@@ -326,6 +348,21 @@ def _deciding(advice: Advice) -> list[_Line]:
     ]
 
 
+def _touching(advice: Advice) -> list[str]:
+    """Return the values of unknown figures at which nothing can be concluded while
+    there is a conclusion at others, in words.
+    """
+    words = {"I/O fraction": "{} I/O", "storage rate": "a storage of {}"}
+    found = []
+    for line in _unknown(advice):
+        form = words.get(line.name, "an " + line.name + " of {}")
+        for point in line.axis.points if line.axis.decides else ():
+            kind = verdict_kind(point.setting, point.scale)
+            if point.trusted and kind == Kind.UNCERTAIN:
+                found.append(form.format(line.text(point.value)))
+    return found
+
+
 def _next(advice: Advice) -> str:
     """Return the sentence that says what to do next if nothing is decided."""
     if advice.is_one_draw:
@@ -333,9 +370,10 @@ def _next(advice: Advice) -> str:
             "One draw tells nothing of how starts and assumed I/O change this; its "
             "interval is of weeks of the log only. Next: run with --draws 5"
         )
-    lines = _unknown(advice)
-    if advice.verdict == Kind.DEPENDS:
-        lines = _deciding(advice)
+    # A figure is asked for only where it could change what to do.
+    lines = _deciding(advice)
+    if advice.verdict == Kind.UNCERTAIN and not _touches(advice):
+        lines = [line for line in _unknown(advice) if line.axis is advice.storage]
     options = [line.option for line in lines]
     if not advice.node_rate_given:
         options.append("--machine node_rate=RATE")
@@ -343,6 +381,11 @@ def _next(advice: Advice) -> str:
         return (
             f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, so "
             "what the jobs really write decides. Next: give Darshan logs (--darshan)."
+        )
+    elif advice.verdict == Kind.UNCERTAIN and _touching(advice):
+        return (
+            f"Next: leave all as it is; no setting saves {WORTH_WORDS} at any value "
+            "tried."
         )
     if options:
         # All keys of the machine are in one option: node_rate, then storage_rate.
@@ -397,7 +440,7 @@ def _nowhere(advice: Advice) -> str:
 
 def answer(advice: Advice) -> list[str]:
     """Return the answer as lines: the verdict with the lines to paste, the figures on
-    which it depends, and who loses.
+    which it depends. The verdict says who loses.
     """
     pasted = () if advice.pasted is None else advice.pasted.lines
     return [
@@ -405,7 +448,6 @@ def answer(advice: Advice) -> list[str]:
         *(PASTE + line for line in pasted),
         *axis_lines(advice),
         machine_line(advice),
-        *losers(advice),
     ]
 
 

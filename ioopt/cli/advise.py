@@ -38,15 +38,16 @@ Examples:
   | ioopt advise - --threads 2 -o page.html
 
 \b
-Without -o the page goes to standard output as text; -o page.html also prints the
-answer in a few lines. LOG is a file in the Standard Workload Format, the output of
-sacct or a PBS accounting log (see `ioopt import`), or one of the samples month.swf and
-month.sacct. Every job starts at the time in the log, so waits are not predicted.
-Figures that are not stated are guessed, and other values are tried: where they decide,
-the answer says so, and where a change pays.
+The answer goes to standard output; -o page.html also writes a page with details and
+pictures, -o page.txt the details as text. LOG is a file in the Standard Workload
+Format, the output of sacct or a PBS accounting log (see `ioopt import`), or one of the
+samples month.swf and month.sacct. Every job starts at the time in the log, so waits
+are not predicted. Figures that are not stated are guessed, and other values are tried:
+where they decide, the answer says so, and where a change pays.
 """
 STAGES = 2
 """The number of steps before the replays: reading the log, and preparing the jobs."""
+MORE = "Details, curves and pictures: -o page.html (or page.txt)."
 SAID = ("Darshan log", "left out", "as having its nodes alone")
 """Words of the notes that are also printed on standard error: on data not used."""
 RATES = ("node_rate", "storage_rate")
@@ -194,6 +195,9 @@ def advise(
         text = dump_json(advice.document(answer(advice), command))
     elif html:
         text = page.as_html(advice, list(page.parts(advice, command)))
+    elif output in (None, "-"):
+        told = [*wrapped_answer(advice, terminal_width()), "", MORE]
+        text = "\n".join(told) + "\n"
     else:
         text = page.as_text(advice, list(page.parts(advice, command)), terminal_width())
     write_text(output or "-", text)

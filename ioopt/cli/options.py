@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
@@ -26,6 +27,7 @@ from ioopt.protocols import Incumbents
 from ioopt.result import Result
 from ioopt.solving import refuse_removed, require_finite, require_form
 from ioopt.tables import say
+from ioopt.units import quantity
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -80,9 +82,22 @@ def counting(
 @contextmanager
 def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], None]]:
     """Provide such a function as :func:`counting` does; a separate thread writes the
-    latest state every *every* seconds.
+    latest state every *every* seconds, with an estimate of the time that is left.
     """
     state, over = ["begun"], threading.Event()
+    since = (0, time.monotonic())
+    """The number of all steps, and when it was first heard of."""
+
+    def show(done: int, total: int, words: str) -> None:
+        nonlocal since
+        if total != since[0]:
+            since = (total, time.monotonic())
+        text = f"{done} of {total} {words}".rstrip()
+        passed = time.monotonic() - since[1]
+        if 0 < done < total and passed >= every:
+            left = passed / done * (total - done)
+            text += f", about {quantity('seconds', float(f'{left:.1g}'))} left"
+        state.append(text)
 
     def write() -> None:
         while not over.wait(every):
@@ -91,9 +106,7 @@ def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], Non
     with ThreadPoolExecutor(1) as pool:
         pool.submit(write)
         try:
-            yield lambda done, total, words: state.append(
-                f"{done} of {total} {words}".rstrip()
-            )
+            yield show
         finally:
             over.set()
 

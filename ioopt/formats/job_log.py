@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC
@@ -81,16 +82,25 @@ def read_log(
     )
 
 
+COLUMNS = re.compile(r"JobID(Raw)?\s")
+"""The beginning of the heading of sacct without ``-P``."""
+
+
 def _kind_of(text: str, kind: str, name: str) -> str:
     """Return the kind of log that *text* looks like: ``swf``, ``sacct`` or ``pbs``.
 
-    Raises InstanceError if *kind* is not empty and differs.
+    Raises InstanceError if *kind* is not empty and differs, and for the output of sacct
+    without ``-P``.
     """
     head = text.lstrip().partition("\n")[0].rstrip()
     if RECORD.fullmatch(head):
         looks = "pbs"
     elif "|" in head and not head.startswith(";"):
         looks = "sacct"
+    elif COLUMNS.match(head):
+        raise InstanceError(
+            f"{name}: line 1: columns of sacct without a separator; use sacct -P"
+        )
     else:
         looks = "swf"
     if kind not in ("", looks):

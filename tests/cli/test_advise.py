@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 import shlex
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from ioopt.advice.replays import replay
 from ioopt.advice.samples import SAMPLES, sample_or_path
 from ioopt.advice.spread import Blocks, Figure, figure_of, paying_range
 from ioopt.advice.workload import Point, Question, known_fraction, workload_of
+from ioopt.cli import options
 from ioopt.cli.imports.logs import SACCT_COMMAND
 from ioopt.cli.options import counting
 from ioopt.formats import sacct
@@ -111,12 +113,12 @@ def test_two_jobs_whose_writes_overlap_by_hand():
     assert lines[0] == (
         "Switch on turns: all I/O in steps that wait for each other (a token file). It "
         "saves 25.0 % of run time (95 %: 25.0 to 25.0) at 100 % I/O and a storage of "
-        "10 B/s."
+        "10 B/s. Its scripts were tried with Slurm 22.05 on one machine (4 nodes)."
     )
-    described = " ".join(lines[1:3]).split("'")[1]
+    described = " ".join(lines[4:6]).split("'")[1]
     assert json.loads(described) == workload_of(pairs()).trace.machine.model_dump()
-    assert lines[5].strip().startswith("srun --prolog")
-    assert lines[6:] == [
+    assert "--prolog=/etc/slurm/turn-acquire.sh" in lines[9]
+    assert lines[11:] == [
         "I/O fraction 100 % (given): pays at all of 25 to 100 %.",
         "Storage 10 B/s (given): pays below 19.2 B/s (19.2 to 19.2), tried 10 to 40 "
         "B/s.",
@@ -139,7 +141,7 @@ def test_the_rate_of_a_node_that_nobody_stated_decides_nothing():
 def test_who_loses_is_said():
     """Of 2,000 jobs the ten per cent of most nodes wait longest for their turn."""
     advice = study.advise(pairs())
-    assert verdict.losers(advice) == []
+    assert verdict.losers(advice) == ""
     worse = [
         row._replace(run_time=Figure(-0.028, -0.03, -0.02))
         if (row.option, row.group) == ("turns", "large jobs")
@@ -147,7 +149,9 @@ def test_who_loses_is_said():
         for row in advice.savings
     ]
     told = verdict.losers(replace(advice, savings=worse))
-    assert told == ["Longer with turns: large jobs (1 node or more) 2.8 %."]
+    assert told == " It makes run longer: large jobs (1 node or more) 2.8 %."
+    sentence = verdict.sentence(replace(advice, savings=worse))
+    assert told in sentence and sentence.endswith("on one machine (4 nodes).")
 
 
 @pytest.mark.usefixtures("unmoved")
@@ -264,7 +268,7 @@ def test_a_guess_never_decides_alone():
     slow = replace(small, machine=MachineRule(node_rate=10, storage_rate=40))
     assert study.advise(slow).verdict == Kind.NOTHING
     for advice in (known, unknown, guessed):
-        assert len(verdict.wrapped_answer(advice, 80)) <= 12
+        assert len(verdict.wrapped_answer(advice, 80)) <= 20
 
 
 def long_pairs(**changed: object) -> Question:
@@ -317,7 +321,7 @@ def test_near_a_limit_and_with_one_draw_the_answer_says_so():
     assert told(0.015, scale=0.414).endswith(
         "Near a limit: 59 % of the I/O time is waiting (no verdict above 60 %)."
     )
-    assert "Near a limit: the interval ends at 1.0 %" in told(0.0104)
+    assert "Near a limit: the interval ends at 1.04 %" in told(0.0104)
     # One draw of the same jobs switches nothing on, though it saves 25 %.
     one = study.advise(pairs(draws=1))
     assert one.switch.kind == Kind.SAVES and one.verdict == Kind.UNCERTAIN
@@ -343,7 +347,7 @@ def test_twelve_lines_are_enough_for_the_longest_answer():
         savings=worse,
     )
     lines = verdict.wrapped_answer(longest, 80)
-    assert limit.lines and lines[-1].startswith("Longer with rate limit")
+    assert limit.lines and "It makes run longer: " in " ".join(lines[:5])
     assert len(lines) <= 12, "\n".join(lines)
 
 
@@ -362,8 +366,14 @@ def test_inconclusive_names_the_next_step():
     )
     assert "leave all as it is" in told(0.0101, 0.0, 0.03, scale=1)
     assert "give Darshan logs" in told(0.02, 0.0, 0.03, scale=0.2)
-    unknown = replace(advice.fraction, value=None, source="not given")
-    assert told(0.02, 0.0, 0.03, fraction=unknown).endswith("--io-fraction F")
+    # Where no value tried pays, no figure is asked for: it would change nothing.
+    unknown = replace(advice.fraction, value=None, source="not given", decides=True)
+    least = unknown.points[0]._replace(setting=Figure(0.009, 0.005, 0.016), scale=1.0)
+    unknown = replace(unknown, pays_from=Figure(None), points=[least])
+    text = told(0.004, 0.001, 0.0096, fraction=unknown, scale=1)
+    assert text.startswith("Inconclusive: the interval touches 1 % at 25 % I/O; ")
+    assert "(95 %: 0.1 to 0.96)" in text and "--io-fraction" not in text
+    assert text.endswith("leave all as it is; no setting saves 1 % at any value tried.")
 
 
 @pytest.mark.usefixtures("unmoved")
@@ -454,7 +464,7 @@ def test_the_text_begins_with_the_answer_and_has_all_else_under_headings():
     text = page.as_text(advice, list(page.parts(advice, "ioopt advise")), 80)
     first, *rest = text.split("\n\n")
     assert first.splitlines() == verdict.wrapped_answer(advice, 80)
-    assert len(first.splitlines()) <= 12
+    assert len(first.splitlines()) <= 20  # with the lines to paste
     assert rest[0].splitlines()[1] == "-" * len(rest[0].splitlines()[0])
 
 
@@ -481,7 +491,7 @@ def test_what_pays_and_what_does_not():
 def test_a_loss_is_called_one():
     assert verdict.effect(Figure(-0.232)) == "costs 23.2 % more run time"
     assert verdict.effect(Figure(0.01, -0.02, 0.04)) == (
-        "saves 1.0 % of run time (95 %: -2.0 to 4.0)"
+        "saves 1.00 % of run time (95 %: -2.0 to 4.0)"
     )
 
 
@@ -579,7 +589,12 @@ def test_the_page_the_text_the_data_and_standard_input(run, tmp_path, monkeypatc
         r"(src|href)=\"(?!data:)[^#\"]", html.replace("xlink:href", "")
     )
     code, text, err = run("advise", "a.swf", *FIFTH)
-    assert (code, err) == (0, "") and "120 jobs in 39.02 d on 4 nodes" in text
+    assert (code, err) == (0, "") and len(text.splitlines()) <= 22
+    assert text.splitlines()[-1].startswith("Details, curves and pictures: -o page")
+    assert run("advise", "a.swf", *FIFTH, "-o", "page.txt")[0] == 0
+    details = (tmp_path / "page.txt").read_text()
+    assert "120 jobs in 39.02 d on 4 nodes" in details
+    assert details.startswith(text.partition("\n\n")[0])
     assert text.splitlines()[0] == out.splitlines()[0]
     words = ["advise", "a.swf", *FIFTH, "--format", "json"]
     monkeypatch.setattr("sys.argv", ["ioopt", *words])
@@ -768,6 +783,25 @@ def test_progress_ends_at_the_number_of_replays(draws):
     study.advise(asked, progress=lambda done, total: told.append((done, total)))
     assert told[-1][0] == told[-1][1]
     assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+def test_progress_in_a_log_file_estimates_the_rest(capsys, monkeypatch):
+    """4 of 10 steps took 60 s, so that the other 6 take 90 s."""
+    now = [0.0]
+    monkeypatch.setattr(options.time, "monotonic", lambda: now[0])
+    with counting("simulating", every=0.01) as show:
+        show(0, 10, "done")
+        now[0] = 60.0
+        show(4, 10, "done")
+        while "4 of 10" not in (said := capsys.readouterr().err):
+            threading.Event().wait(0.01)
+    assert said.splitlines()[-1] == "simulating: 4 of 10 done, about 90 s left"
+
+
+def test_a_log_in_columns_asks_for_a_separator(run, tmp_path):
+    (tmp_path / "a.txt").write_text("JobID     Submit   Start\n1 2024 2024\n")
+    code, _, err = run("advise", "a.txt")
+    assert code == 2 and "line 1: columns of sacct" in err and "use sacct -P" in err
 
 
 def test_progress_goes_into_a_log_file_by_the_clock(capsys):
