@@ -127,7 +127,7 @@ class Axis:
 
 class Switch(NamedTuple):
     """A setting that a site can switch on today, at its best level, with the saving
-    from it. ``tried`` is a sentence about where it was tried, if it was.
+    from it.
     """
 
     name: str
@@ -135,7 +135,6 @@ class Switch(NamedTuple):
     lines: tuple[str, ...]
     kind: Kind
     saves: Figure
-    tried: str = ""
 
 
 class Saving(NamedTuple):

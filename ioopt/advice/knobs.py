@@ -37,8 +37,7 @@ class Option(NamedTuple):
     """An option that a site has: an I/O policy (``NAME:KEY=VALUE,...``) or a setting.
 
     ``job_rate`` limits the rate of each job's transfers (bytes per second). A setting
-    also has ``words``, which describe it, ``lines``, its configuration,
-    and ``tried``, a sentence about where that was tried.
+    also has ``words``, which describe it, and ``lines``, its configuration.
     """
 
     name: str
@@ -46,7 +45,6 @@ class Option(NamedTuple):
     job_rate: float | None = None
     words: str = ""
     lines: tuple[str, ...] = ()
-    tried: str = ""
 
     def policy(self) -> IoPolicy:
         """Return the I/O policy of this option.
@@ -68,14 +66,12 @@ FREE = Option(IDEAL, IDEAL)
 TURNS = Option(
     "turns",
     "turns",
-    words="turns: all I/O in steps that wait for each other (a token file)",
-    tried="Its scripts were tried with Slurm 22.05 on one machine (4 nodes).",
+    words="turns: all I/O in steps that wait for each other (tickets)",
     lines=(
-        "# once: Epilog=/etc/slurm/turn-release.sh in slurm.conf; docs/io-turns.md",
-        "# around each I/O step of every job: what it moves, from how many nodes",
-        "export IO_BYTES=BYTES IO_NODES=1   # BYTES such as $(du -sb FOLDER | cut -f1)",
-        'srun -N"$IO_NODES" -n"$IO_NODES" --prolog=/etc/slurm/turn-acquire.sh \\',
-        "  --epilog=/etc/slurm/turn-release.sh COMMAND",
+        "# around each I/O step; tried with Slurm 22.05 (4 nodes): docs/io-turns.md",
+        "IO_NODES=1 IO_BYTES=$(du -sb FOLDER | cut -f1) srun -N1 -n1 "
+        "--prolog=/etc/slurm/turn-acquire.sh --epilog=/etc/slurm/turn-release.sh "
+        "COMMAND",
     ),
 )
 
@@ -116,11 +112,9 @@ def _on_machine(turns: Option, machine: Machine) -> Option:
     keys = {key: whole(value) for key, value in machine.model_dump().items()}
     rates = {key: keys.pop(key) for key in [*keys] if key.endswith("_per_second")}
     lines = (
-        "# once, as root, where all nodes see it",
-        "install -d -m 1777 /shared/turns",
-        "install -m 666 /dev/null /shared/turns/lock",
+        "cd /shared && install -d -m 1777 turns && install -m 666 /dev/null turns/lock",
         f"echo '{json.dumps(keys)[:-1]},",
-        f"{json.dumps(rates)[1:]}' > /shared/turns/machine.json",
+        f"{json.dumps(rates)[1:]}' > turns/machine.json   # to here: once, as root",
     )
     return turns._replace(lines=(*lines, *turns.lines))
 

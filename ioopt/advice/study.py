@@ -329,7 +329,6 @@ class _Study:
                 option.lines,
                 self._kind(option, shown),
                 self.figure(option, shown),
-                option.tried,
             )
             for option in self.settings
         ]

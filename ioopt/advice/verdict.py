@@ -272,10 +272,7 @@ def sentence(advice: Advice) -> str:
     best = advice.switch
     told = f"{effect(best.saves)} {place(advice)}"
     if advice.verdict == Kind.SAVES:
-        tried = f" {best.tried}" if best.tried else ""
-        return (
-            f"Switch on {best.words}. It {told}.{losers(advice)}{tried}{_near(advice)}"
-        )
+        return f"Switch on {best.words}. It {told}.{losers(advice)}{_near(advice)}"
     if advice.verdict == Kind.NOTHING:
         return (
             f"Change nothing: {_nowhere(advice)}{_best(advice)} {told}.{_near(advice)}"
@@ -443,11 +440,12 @@ def answer(advice: Advice) -> list[str]:
     which it depends. The verdict says who loses.
     """
     pasted = () if advice.pasted is None else advice.pasted.lines
+    *axes, last = axis_lines(advice)
     return [
         sentence(advice),
         *(PASTE + line for line in pasted),
-        *axis_lines(advice),
-        machine_line(advice),
+        *axes,
+        f"{last} {machine_line(advice)}",
     ]
 
 
