@@ -330,7 +330,9 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
         kept = min(left / 2, GREEDY_SECONDS_PER_JOB * len(problem.jobs))
         chosen.deadline = request.deadline.within(left - kept)
     try:
-        simulation = run.simulate_policy(problem, chosen, settings, request.deadline)
+        simulation = run.simulate_policy(
+            problem, chosen, settings, request.deadline, drawn=False
+        )
     except OutOfTime as late:
         return run.cheapest(problem, request, chosen, late)
     values: Json = settings.model_dump(mode="json")

@@ -52,7 +52,9 @@ def solve(problem: GangProblem | GangMatrixProblem, request: SolveRequest) -> Ou
         )
     plan = GangPlan(policy=policy.name, settings=settings.model_dump(mode="json"))
     try:
-        simulation = simulate_policy(problem, policy, settings, request.deadline)
+        simulation = simulate_policy(
+            problem, policy, settings, request.deadline, drawn=False
+        )
     except OutOfTime as late:
         return cheapest(problem, request, policy, late)
     return Outcome(plan, simulation=simulation)
@@ -73,7 +75,9 @@ def cheapest(
         **request.settings.model_dump(include=set(Settings.model_fields))
     )
     try:
-        simulation = simulate_policy(problem, GS, settings, request.deadline)
+        simulation = simulate_policy(
+            problem, GS, settings, request.deadline, drawn=False
+        )
     except OutOfTime as last:
         told = f"{GS.name}: {last}"
         return Outcome(None, stop=StopReason.TIME, notes=(late, told))
@@ -87,8 +91,10 @@ def simulate_policy(
     policy: GangPolicy,
     settings: Settings,
     deadline: Deadline | None = None,
+    drawn: bool = True,
 ) -> Simulation:
-    """Simulate a workload with the engine of *settings*.
+    """Simulate a workload with the engine of *settings*; a timeline is made only if the
+    answer will be *drawn*.
 
     ``auto`` takes compiled code where it can run the simulation, and plain Python
     otherwise. Raise UsageError if the compiled engine is asked for something that it
@@ -114,7 +120,7 @@ def simulate_policy(
     if record:
         history = History([problem.jobs[k].id for k in problem.fcfs])
     engine = GangSimulation(gangs, timing, policy, history, make)
-    return simulation_of(problem, engine.run(pace), history)
+    return simulation_of(problem, engine.run(pace), history, drawn)
 
 
 def _records_history(problem: GangProblem, settings: Settings) -> bool:

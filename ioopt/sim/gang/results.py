@@ -75,10 +75,13 @@ BIG_JOB_TASKS = 64
 
 
 def simulation_of(
-    problem: GangProblem, trajectory: Trajectory, history: History | None
+    problem: GangProblem,
+    trajectory: Trajectory,
+    history: History | None,
+    drawn: bool = True,
 ) -> Simulation:
-    """Return the schedule, the metrics and the timeline of a simulation, with jobs in
-    the order of the instance.
+    """Return the schedule, the metrics and, if *drawn*, the timeline of a simulation,
+    with jobs in the order of the instance.
     """
     order = sorted(range(len(problem.jobs)), key=problem.fcfs.__getitem__)
     start = [trajectory.start[key] for key in order]
@@ -109,7 +112,7 @@ def simulation_of(
         slots = machine.nodes * machine.levels * span
         metrics["matrix_utilisation"] = float(trajectory.occupied) / slots
     metrics["matrix_updates"] = trajectory.updates
-    return Simulation(schedule, metrics, _timeline(jobs))
+    return Simulation(schedule, metrics, _timeline(jobs) if drawn else None)
 
 
 def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
