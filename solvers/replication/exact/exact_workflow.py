@@ -274,12 +274,14 @@ class _Run:
             self.relax(1.0)
         if self.met:
             self.stop = StopReason.FINISHED
+        elif self.stop is StopReason.FINISHED:
+            self.stop = StopReason.SEARCHED
 
     def hold(self) -> None:
         """Exchange the best plan for one with the same makespan that holds better under
         noise, if the search for queues is complete or made all its replays.
         """
-        ended = self.stop in (StopReason.FINISHED, StopReason.ITERATIONS)
+        ended = self.stop not in (StopReason.TIME, StopReason.GAP)
         if not self.robust or not ended or self.plan is None:
             return
         self.plan = link_aware.steadiest(
@@ -377,14 +379,13 @@ class _Run:
             note = f"proven optimal after {made}"
             if not self.replays:
                 note = "proven optimal by the lower bound"
-            if self.floor < self.upper * (1 - 1e-9):
-                note = (
-                    f"finished: all queues of tasks were tried ({made}), and none "
-                    "ends sooner; the bound, which also covers plans that queue "
-                    "copies, proves less"
-                )
-                if self.deadline.expired():
-                    note += ", because the time ended before it was finished"
+        if self.stop is StopReason.SEARCHED:
+            note = (
+                f"no queues of tasks end sooner (proven by {made}); the bound also "
+                "holds for plans that queue copies"
+            )
+            if self.deadline.expired():
+                note += ", and the time ended before it was finished"
         least_of_policies = min(self.proven, default=0.0)
         proven = max(self.floor, least_of_policies)
         metrics = {"replays": self.replays, "queues_bound_seconds": proven}

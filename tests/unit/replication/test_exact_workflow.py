@@ -153,7 +153,10 @@ def test_the_bound_is_one_of_plans_with_copy_entries() -> None:
     result = ioopt.solve(problem, "exact-workflow")
     assert (result.objective, result.metrics["queues_bound_seconds"]) == (11.0, 11.0)
     assert (result.bound, result.status) == (9.0, "feasible")
-    assert "the bound, which also covers plans that queue copies" in result.notes[0]
+    assert result.stop == "searched"
+    status = dict(result.rows())["status"]
+    assert status == "feasible (searched; optimal among all queues of tasks)"
+    assert "the bound also holds for plans that queue copies" in result.notes[0]
     assert "time ended" not in result.notes[0]
     better = ReplicationPlan.model_validate(
         {"order": {"n0": [{"copy": "x"}, "a", "b"]}}
