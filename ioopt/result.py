@@ -74,7 +74,7 @@ class StopReason(StrEnum):
 
 BEST_AMONG: Mapping[str, tuple[str, str]] = {
     "one_round_bound_seconds": ("additive_seconds", "plans of one round"),
-    "queues_bound_seconds": ("makespan_seconds", "all queues of tasks"),
+    "queues_bound_seconds": ("makespan_seconds", "queues of tasks"),
 }
 """For each metric that bounds only some plans: the metric that it bounds, and those
 plans.
@@ -298,7 +298,7 @@ class Result(BaseModel):
             return str(self.status)
         some = best_among(self.metrics, self._own, self.objective)
         if self.status is Status.FEASIBLE and some is not None:
-            return f"{self.status} ({self.stop}; optimal among {some})"
+            return f"{self.status} ({self.stop}; {some})"
         if self.status is not Status.OPTIMAL or not by_other:
             return f"{self.status} ({self.stop})"
         about = [f"{title(self._own)} objective"]
@@ -385,18 +385,23 @@ class Result(BaseModel):
 def best_among(
     metrics: Mapping[str, Any], name: str, value: float | None
 ) -> str | None:
-    """Return among which plans a plan is proven best, whose metric *name* is *value*;
-    None if *metrics* contain no such proof.
+    """Say among which plans a plan is proven best, whose metric *name* is *value*;
+    return None if *metrics* contain no such proof.
 
     >>> best_among({"queues_bound_seconds": 9.0}, "makespan_seconds", 9.0)
-    'all queues of tasks'
+    'optimal among queues of tasks'
+    >>> best_among({"queues_bound_seconds": 9.0}, "makespan_seconds", 8.5)
+    'better than all queues of tasks'
     """
     for bound, (bounded, plans) in BEST_AMONG.items():
-        least = metrics.get(bound)
-        if bounded != name or value is None or not is_number(least):
+        found = metrics.get(bound)
+        if bounded != name or value is None or not is_number(found):
             continue
+        least = float(found or 0.0)
+        if value < least * (1 - OPTIMAL_RELATIVE_GAP):
+            return f"better than all {plans}"
         if value <= least * (1 + OPTIMAL_RELATIVE_GAP):
-            return plans
+            return f"optimal among {plans}"
     return None
 
 

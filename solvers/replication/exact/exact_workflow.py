@@ -44,8 +44,9 @@ from ioopt.sim.replication.world import (
     Run,
 )
 from ioopt.solvers.backends.cpsat_program import load_cp_model
-from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
+from ioopt.solvers.backends.cpsat_replay import relaxed
 from ioopt.solvers.replication.exact import queue_kernel as kernel
+from ioopt.solvers.replication.exact.copy_search import CopySearch, copies_in
 from ioopt.solvers.replication.exact.queue_bound import (
     Path,
     PathCore,
@@ -88,6 +89,8 @@ class QueueLimits(Record):
     CP-SAT. Nothing is kept if this share is less than ``least_relaxed`` seconds, the
     time in which CP-SAT is loaded.
 
+    *Copies*: a search for copy entries makes ``copy_replays`` replays at most.
+
     *Answer*: ``answer_seconds`` are reserved for writing the plan.
     """
 
@@ -97,6 +100,7 @@ class QueueLimits(Record):
     piece: Count = 64
     tiny_replays: Count = 5_000
     relax_share: Share = 0.4
+    copy_replays: Count = 2_000
     relax_kept: Share = 0.2
     least_relaxed: Seconds = 1.0
     answer_seconds: Seconds = 0.05
@@ -222,6 +226,7 @@ class _Run:
         self.most = 1 << 60 if settings.replays is None else settings.replays
         left = request.deadline.remaining()
         self.deadline = request.deadline.within(max(0.0, left - LIMITS.answer_seconds))
+        self.guess: list[list[int]] = []
         self.relaxed = False
         self.relaxed_upper = float("inf")
         self.tiny = len(problem.tasks) <= TINY_TASKS
@@ -272,10 +277,30 @@ class _Run:
                 break
         if self.stop is not StopReason.GAP:
             self.relax(1.0)
+            self._copy()
         if self.met:
             self.stop = StopReason.FINISHED
         elif self.stop is StopReason.FINISHED:
             self.stop = StopReason.SEARCHED
+
+    def _copy(self) -> None:
+        """Insert copy entries into the best plan, and into the queues of the solution
+        that CP-SAT found.
+        """
+        plan = self.plan
+        if plan is None or plan.rounds or plan.dispatches or plan.carry_out:
+            return
+        starts = [plan]
+        if self.guess:
+            starts.append(build_plan(self.problem, self.guess, plan.eviction))
+        for start in starts:
+            if self.met or self.problem.is_shared:
+                return
+            search = CopySearch(self.problem, start)
+            least = self.floor * (1 + kernel.CLOSE_ENOUGH)
+            search.run(least, LIMITS.copy_replays, self.deadline)
+            if search.seconds < self.upper:
+                self._offer(search.plan)
 
     def hold(self) -> None:
         """Exchange the best plan for one with the same makespan that holds better under
@@ -284,6 +309,8 @@ class _Run:
         ended = self.stop not in (StopReason.TIME, StopReason.GAP)
         if not self.robust or not ended or self.plan is None:
             return
+        if copies_in(self.plan):
+            return  # The search for steadier plans has no copy entries.
         self.plan = link_aware.steadiest(
             self.problem, self.plan, self.upper, self.request.options, self.deadline
         )
@@ -310,8 +337,9 @@ class _Run:
         if ruled and due and not (self.met or self.deadline.expired()):
             self.relaxed_upper = self.upper
             seconds = share * self.deadline.remaining()
-            bound = relaxed_seconds(self.problem, self.upper, self.request, seconds)
-            self.floor = max(self.floor, bound)
+            found = relaxed(self.problem, self.upper, self.request, seconds)
+            self.floor = max(self.floor, found.seconds)
+            self.guess = found.queues
 
     def _run(self, tree: QueueSearch, policy: EvictionPolicy) -> bool:
         """Continue *tree* until it is complete or the best plan is proven optimal;
