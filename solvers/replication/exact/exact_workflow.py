@@ -1,13 +1,18 @@
 """Find and prove the queues with the least makespan, for a small workflow or batch.
 
-The objective is the makespan of the replay, over all queues of tasks without copy
+The objective is the makespan of the replay. First come all queues of tasks without copy
 entries, replayed under any of the three eviction policies. The search starts from a
 plan of ``link-aware``. Then a branch and bound along the exact replay
 (:mod:`ioopt.solvers.replication.exact.queue_kernel`) takes one policy after the other;
 one policy suffices if no file ever has to make room for another. The bound proven for
-these queues is the metric ``queues_bound_seconds``. A plan with copy entries or a
-record of dispatches may have a shorter makespan; the bound of the result is valid for
-those too.
+these queues is the metric ``queues_bound_seconds``. Plans with copy entries or a record
+of dispatches may have a shorter makespan; the bound of the result is valid for those
+too. So copy entries are inserted at the end
+(:mod:`ioopt.solvers.replication.exact.copy_search`), until the bound is met or none
+helps.
+
+Equal nodes are not exchanged in the search over queues, because the replay breaks ties
+by their numbers. In CP-SAT's relaxation they are ordered.
 """
 
 from __future__ import annotations
@@ -89,7 +94,8 @@ class QueueLimits(Record):
     CP-SAT. Nothing is kept if this share is less than ``least_relaxed`` seconds, the
     time in which CP-SAT is loaded.
 
-    *Copies*: a search for copy entries makes ``copy_replays`` replays at most.
+    *Copies*: each of the two searches for copy entries makes ``copy_replays`` replays
+    at most, about a second.
 
     *Answer*: ``answer_seconds`` are reserved for writing the plan.
     """
