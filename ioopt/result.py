@@ -61,11 +61,24 @@ class StopReason(StrEnum):
     """
 
     FINISHED = "finished"
+    SEARCHED = "searched"
+    """No plan of the solver's search space is better, but the bound, which also holds
+    for other plans, does not prove the plan optimal.
+    """
     GAP = "gap"
     TIME = "time"
     ITERATIONS = "iterations"
     INTERRUPTED = "interrupted"
     FALLBACK = "fallback"
+
+
+BEST_AMONG: Mapping[str, tuple[str, str]] = {
+    "one_round_bound_seconds": ("additive_seconds", "plans of one round"),
+    "queues_bound_seconds": ("makespan_seconds", "queues of tasks"),
+}
+"""For each metric that bounds only some plans: the metric that it bounds, and those
+plans.
+"""
 
 
 class Violation(BaseModel):
@@ -289,8 +302,9 @@ class Result(BaseModel):
         by_other = self.measure not in (None, self._own)
         if self.status is Status.ERROR and self.stop is StopReason.FINISHED:
             return str(self.status)
-        if self.status is Status.FEASIBLE and self._best_of_one_round():
-            return f"{self.status} ({self.stop}; optimal among plans of one round)"
+        some = best_among(self.metrics, self._own, self.objective)
+        if self.status is Status.FEASIBLE and some is not None:
+            return f"{self.status} ({self.stop}; {some})"
         if self.status is not Status.OPTIMAL or not by_other:
             return f"{self.status} ({self.stop})"
         about = [f"{title(self._own)} objective"]
@@ -300,13 +314,6 @@ class Result(BaseModel):
         if self.stop is not StopReason.FINISHED:
             about.append(str(self.stop))
         return f"{self.status} ({', '.join(about)})"
-
-    def _best_of_one_round(self) -> bool:
-        """Return whether the additive time is that of the best plans of one round."""
-        within = self.metrics.get("one_round_bound_seconds")
-        if within is None or self.objective is None or self._own != "additive_seconds":
-            return False
-        return bool(self.objective <= within * (1 + OPTIMAL_RELATIVE_GAP))
 
     def _answer(self) -> list[tuple[str, Any]]:
         """Return the rows of the measure, the objective, its bound and its gap; the
@@ -379,6 +386,29 @@ class Result(BaseModel):
             for name, value in self.rows()
         )
         return f"<table>{cells}</table>{resolve_name('ioopt.pictures:small_svg')(self)}"
+
+
+def best_among(
+    metrics: Mapping[str, Any], name: str, value: float | None
+) -> str | None:
+    """Say among which plans a plan is proven best, whose metric *name* is *value*;
+    return None if *metrics* contain no such proof.
+
+    >>> best_among({"queues_bound_seconds": 9.0}, "makespan_seconds", 9.0)
+    'optimal among queues of tasks'
+    >>> best_among({"queues_bound_seconds": 9.0}, "makespan_seconds", 8.5)
+    'better than all queues of tasks'
+    """
+    for bound, (bounded, plans) in BEST_AMONG.items():
+        found = metrics.get(bound)
+        if bounded != name or value is None or not is_number(found):
+            continue
+        least = float(found or 0.0)
+        if value < least * (1 - OPTIMAL_RELATIVE_GAP):
+            return f"better than all {plans}"
+        if value <= least * (1 + OPTIMAL_RELATIVE_GAP):
+            return f"optimal among {plans}"
+    return None
 
 
 def measured(row: Mapping[str, Any], measure: str) -> float | None:

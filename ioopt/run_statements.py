@@ -16,7 +16,7 @@ from ioopt.families import EXACT, Kind, SolverSpec
 from ioopt.options import SolveOptions, refuse_left_backend
 from ioopt.problems.base import Json
 from ioopt.registry import solvers_for
-from ioopt.result import StopReason, Violation, violation
+from ioopt.result import BEST_AMONG, StopReason, Violation, best_among, violation
 from ioopt.units import is_number
 
 OF_THE_RUN = (
@@ -180,9 +180,23 @@ def _stop(data: Mapping[str, Any]) -> Iterator[Violation]:
         "interrupted" in note for note in notes
     ):
         yield violation("stop", "interrupted", "no note says so")
+    if stop == StopReason.SEARCHED and not _searched(data):
+        text = "no metric bounds the plans that were searched by the value of this one"
+        yield violation("stop", "searched", text)
     unlimited = options.get("time_limit_seconds", 0.0) is None
     if stop == StopReason.TIME and unlimited:
         yield violation("stop", "time", "the options set no time limit")
+
+
+def _searched(data: Mapping[str, Any]) -> bool:
+    """Return whether the metrics prove the plan best among some plans."""
+    metrics = data.get("metrics") or {}
+    values = {**metrics, data.get("objective_name"): data.get("objective")}
+    for name, _ in BEST_AMONG.values():
+        value = values.get(name)
+        if is_number(value) and best_among(metrics, name, value) is not None:
+            return True
+    return False
 
 
 def is_robust(data: Mapping[str, Any]) -> bool:

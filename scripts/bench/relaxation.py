@@ -1,7 +1,7 @@
 """Measure the bounds that the relaxation of the replay proves.
 
-Most instances are tiny and cover all rules. The others have 12, 16 or 20 tasks on 3
-nodes.
+Most instances are tiny and cover all rules. Then come generated workflows of 7 to 14
+tasks on 2 or 3 nodes. The others have 12, 16 or 20 tasks on 3 nodes.
 """
 
 from __future__ import annotations
@@ -26,6 +26,33 @@ SIZES: dict[int, int] = {12: 3, 16: 4, 20: 4}
 """For each number of tasks, the number of images of a mosaic workflow with about as
 many tasks.
 """
+
+WORKFLOWS: tuple[tuple[str, dict[str, int]], ...] = (
+    ("fork-join", {"rounds": 1, "width": 6, "nodes": 2}),
+    ("fork-join", {"rounds": 1, "width": 8, "nodes": 3}),
+    ("in-tree", {"leaves": 4, "nodes": 2}),
+    ("in-tree", {"leaves": 5, "nodes": 2}),
+    ("in-tree", {"leaves": 6, "nodes": 3}),
+    ("chains", {"chains": 2, "length": 4, "nodes": 2}),
+    ("chains", {"chains": 3, "length": 3, "nodes": 3}),
+    ("chains", {"chains": 3, "length": 4, "nodes": 2}),
+    ("montage-like", {"images": 2, "nodes": 2}),
+    ("montage-like", {"images": 3, "nodes": 3}),
+)
+"""Presets and settings of the generated workflows; each node has one core."""
+SEEDS = 6
+"""The number of seeds of each generated workflow."""
+
+
+def generated(seed: int, **disk: float) -> list[Any]:
+    """Return one workflow for each of ``WORKFLOWS``; *disk* may set ``disk_share``."""
+    found = []
+    for name, settings in WORKFLOWS:
+        chosen = {**settings, "cores": 1, **disk}
+        given = {key: str(value) for key, value in chosen.items()}
+        kind = registry.KINDS["replication"]
+        found.append(registry.generate(kind, name, given, seed))
+    return found
 
 
 def small(tasks: int, seed: int) -> Any:
@@ -80,10 +107,12 @@ def row(name: str, problems: list[Any]) -> list[Any]:
 
 
 def _gap_percent(bound: float, makespan: float) -> float:
-    """Return how far *bound* is below *makespan*, in % of the makespan."""
+    """Return how far *bound* is below *makespan*, in % of the makespan; 0 if it is
+    above.
+    """
     if not makespan:
         return 0.0
-    return 100 * (1 - bound / makespan)
+    return max(0.0, 100 * (1 - bound / makespan))
 
 
 def main(quick: bool, seed: int = 1) -> None:
@@ -96,9 +125,14 @@ def main(quick: bool, seed: int = 1) -> None:
     for _ in range(TINY // part // 2):
         problems += [batch(rng), workflow(rng)]
     table = [row("tiny", problems)]
+    seeds = range(seed, seed + (1 if quick else SEEDS))
+    flows = [problem for s in seeds for problem in generated(s)]
+    table.append(row("workflows", flows))
+    flows = [problem for s in seeds for problem in generated(s, disk_share=1.2)]
+    table.append(row("workflows, disk x 1.2", flows))
     for tasks in SIZES:
-        seeds = range(100 * seed, 100 * seed + SMALL // part)
-        table.append(row(f"{tasks} x 3", [small(tasks, s) for s in seeds]))
+        more = range(100 * seed, 100 * seed + SMALL // part)
+        table.append(row(f"{tasks} x 3", [small(tasks, s) for s in more]))
     told = (
         "gap % before",
         "gap %",

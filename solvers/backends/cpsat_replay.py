@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.models.replication.workflow_bound import TransferBound, bounds_of
 from ioopt.problems.replication import ReplicationProblem
@@ -67,11 +67,22 @@ raises the bound most.
 """
 
 
-def relaxed_seconds(
+class Relaxed(NamedTuple):
+    """What CP-SAT found about a problem.
+
+    ``seconds`` is a lower bound of the makespan of all plans; 0 if the problem is too
+    large. ``queues`` has the tasks of each node in the best solution found, in order of
+    their starts; it is empty if none was found.
+    """
+
+    seconds: float
+    queues: list[list[int]]
+
+
+def relaxed(
     problem: ReplicationProblem, upper: float, request: SolveRequest, seconds: float
-) -> float:
-    """Return a lower bound of the makespan of all plans, in seconds; 0 for large
-    problems.
+) -> Relaxed:
+    """Bound the makespan of all plans.
 
     *upper* is the makespan of a known plan. Building the model and all searches take at
     most *seconds* of wall-clock time.
@@ -79,10 +90,11 @@ def relaxed_seconds(
     deadline = request.deadline.within(min(seconds, MOST_SECONDS))
     pairs = len(problem.nodes) * (len(problem.tasks) + len(problem.files))
     if pairs > MOST_PAIRS or not 0.0 < upper < math.inf:
-        return 0.0
+        return Relaxed(0.0, [])
     relaxation = Relaxation(problem, upper)
     asked = request.options
     best = 0.0
+    queues: list[list[int]] = []
     for share, search in SEARCHES:
         limits = BackendLimits(
             max(LEAST_SECONDS, share * deadline.remaining()),
@@ -95,9 +107,11 @@ def relaxed_seconds(
         answer = solve_cpsat(relaxation.model, limits, parameters=search)
         if answer.bound is not None:
             best = max(best, relaxation.ticks.seconds(answer.bound))
+        if answer.found:
+            queues = relaxation.queues(answer.values)
         if answer.status in (Status.OPTIMAL, Status.INFEASIBLE):
             break
-    return min(best, upper)
+    return Relaxed(min(best, upper), queues)
 
 
 class Ticks:
@@ -173,6 +187,17 @@ class Relaxation:
         self._nodes()
         self._links()
         self.model.minimize(self.makespan)
+
+    def queues(self, values: Mapping[int, float]) -> list[list[int]]:
+        """Return the tasks of each node in order of their starts, in a solution with
+        these *values* of the variables, keyed by index.
+        """
+        queues: list[list[int]] = [[] for _ in self.problem.nodes]
+        for k in sorted(self.bounds.order, key=lambda k: values[self.start[k].index]):
+            for i in self.problem.hosts[k]:
+                if values[self.on[k, i].index] > 0.5:
+                    queues[i].append(k)
+        return queues
 
     def _time(self, least: int = 0) -> IntVar:
         return self.model.new_int_var(min(least, self.end), self.end, "")

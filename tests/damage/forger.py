@@ -784,6 +784,13 @@ def interrupted_without_a_word(result: Json, rng: random.Random) -> bool:
 
 
 @way
+def searched_without_a_proof(result: Json, rng: random.Random) -> bool:
+    result["metrics"].pop("queues_bound_seconds", None)
+    result["metrics"].pop("one_round_bound_seconds", None)
+    return _put(result, "stop", "searched")
+
+
+@way
 def out_of_time_without_a_limit(result: Json, rng: random.Random) -> bool:
     result["options"]["time_limit_seconds"] = None
     result["stop"] = "time"

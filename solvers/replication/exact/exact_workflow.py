@@ -1,13 +1,18 @@
 """Find and prove the queues with the least makespan, for a small workflow or batch.
 
-The objective is the makespan of the replay, over all queues of tasks without copy
+The objective is the makespan of the replay. First come all queues of tasks without copy
 entries, replayed under any of the three eviction policies. The search starts from a
 plan of ``link-aware``. Then a branch and bound along the exact replay
 (:mod:`ioopt.solvers.replication.exact.queue_kernel`) takes one policy after the other;
 one policy suffices if no file ever has to make room for another. The bound proven for
-these queues is the metric ``queues_bound_seconds``. A plan with copy entries or a
-record of dispatches may have a shorter makespan; the bound of the result is valid for
-those too.
+these queues is the metric ``queues_bound_seconds``. Plans with copy entries or a record
+of dispatches may have a shorter makespan; the bound of the result is valid for those
+too. So copy entries are inserted at the end
+(:mod:`ioopt.solvers.replication.exact.copy_search`), until the bound is met or none
+helps.
+
+Equal nodes are not exchanged in the search over queues, because the replay breaks ties
+by their numbers. In CP-SAT's relaxation they are ordered.
 """
 
 from __future__ import annotations
@@ -44,8 +49,9 @@ from ioopt.sim.replication.world import (
     Run,
 )
 from ioopt.solvers.backends.cpsat_program import load_cp_model
-from ioopt.solvers.backends.cpsat_replay import relaxed_seconds
+from ioopt.solvers.backends.cpsat_replay import relaxed
 from ioopt.solvers.replication.exact import queue_kernel as kernel
+from ioopt.solvers.replication.exact.copy_search import CopySearch, copies_in
 from ioopt.solvers.replication.exact.queue_bound import (
     Path,
     PathCore,
@@ -88,6 +94,9 @@ class QueueLimits(Record):
     CP-SAT. Nothing is kept if this share is less than ``least_relaxed`` seconds, the
     time in which CP-SAT is loaded.
 
+    *Copies*: each of the two searches for copy entries makes ``copy_replays`` replays
+    at most, about a second.
+
     *Answer*: ``answer_seconds`` are reserved for writing the plan.
     """
 
@@ -97,6 +106,7 @@ class QueueLimits(Record):
     piece: Count = 64
     tiny_replays: Count = 5_000
     relax_share: Share = 0.4
+    copy_replays: Count = 2_000
     relax_kept: Share = 0.2
     least_relaxed: Seconds = 1.0
     answer_seconds: Seconds = 0.05
@@ -222,6 +232,7 @@ class _Run:
         self.most = 1 << 60 if settings.replays is None else settings.replays
         left = request.deadline.remaining()
         self.deadline = request.deadline.within(max(0.0, left - LIMITS.answer_seconds))
+        self.guess: list[list[int]] = []
         self.relaxed = False
         self.relaxed_upper = float("inf")
         self.tiny = len(problem.tasks) <= TINY_TASKS
@@ -272,16 +283,40 @@ class _Run:
                 break
         if self.stop is not StopReason.GAP:
             self.relax(1.0)
+            self._copy()
         if self.met:
             self.stop = StopReason.FINISHED
+        elif self.stop is StopReason.FINISHED:
+            self.stop = StopReason.SEARCHED
+
+    def _copy(self) -> None:
+        """Insert copy entries into the best plan, and into the queues of the solution
+        that CP-SAT found.
+        """
+        plan = self.plan
+        if plan is None or plan.rounds or plan.dispatches or plan.carry_out:
+            return
+        starts = [plan]
+        if self.guess:
+            starts.append(build_plan(self.problem, self.guess, plan.eviction))
+        for start in starts:
+            if self.met or self.problem.is_shared:
+                return
+            search = CopySearch(self.problem, start)
+            least = self.floor * (1 + kernel.CLOSE_ENOUGH)
+            search.run(least, LIMITS.copy_replays, self.deadline)
+            if search.seconds < self.upper:
+                self._offer(search.plan)
 
     def hold(self) -> None:
         """Exchange the best plan for one with the same makespan that holds better under
         noise, if the search for queues is complete or made all its replays.
         """
-        ended = self.stop in (StopReason.FINISHED, StopReason.ITERATIONS)
+        ended = self.stop not in (StopReason.TIME, StopReason.GAP)
         if not self.robust or not ended or self.plan is None:
             return
+        if copies_in(self.plan):
+            return  # The search for steadier plans has no copy entries.
         self.plan = link_aware.steadiest(
             self.problem, self.plan, self.upper, self.request.options, self.deadline
         )
@@ -308,8 +343,9 @@ class _Run:
         if ruled and due and not (self.met or self.deadline.expired()):
             self.relaxed_upper = self.upper
             seconds = share * self.deadline.remaining()
-            bound = relaxed_seconds(self.problem, self.upper, self.request, seconds)
-            self.floor = max(self.floor, bound)
+            found = relaxed(self.problem, self.upper, self.request, seconds)
+            self.floor = max(self.floor, found.seconds)
+            self.guess = found.queues
 
     def _run(self, tree: QueueSearch, policy: EvictionPolicy) -> bool:
         """Continue *tree* until it is complete or the best plan is proven optimal;
@@ -377,14 +413,13 @@ class _Run:
             note = f"proven optimal after {made}"
             if not self.replays:
                 note = "proven optimal by the lower bound"
-            if self.floor < self.upper * (1 - 1e-9):
-                note = (
-                    f"finished: all queues of tasks were tried ({made}), and none "
-                    "ends sooner; the bound, which also covers plans that queue "
-                    "copies, proves less"
-                )
-                if self.deadline.expired():
-                    note += ", because the time ended before it was finished"
+        if self.stop is StopReason.SEARCHED:
+            note = (
+                f"no queues of tasks end sooner (proven by {made}); the bound also "
+                "holds for plans that queue copies"
+            )
+            if self.deadline.expired():
+                note += ", and the time ended before it was finished"
         least_of_policies = min(self.proven, default=0.0)
         proven = max(self.floor, least_of_policies)
         metrics = {"replays": self.replays, "queues_bound_seconds": proven}

@@ -163,6 +163,7 @@ CONTRADICTIONS: list[tuple[list[str], dict[str, Any]]] = [
     (["seed"], {"seed": 4}),
     (["stop"], {"stop": "fallback"}),
     (["stop"], {"stop": "interrupted"}),
+    (["stop"], {"stop": "searched"}),
     (["trace"], {"trace": [[0.0, 7.0], [0.0, 8.0]]}),
     (["trace"], {"trace": [[1e6, 7.0]]}),
 ]

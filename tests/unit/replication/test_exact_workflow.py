@@ -15,17 +15,18 @@ from workflow_exhaustive import (
     disagreement,
     tight_workflow,
 )
+from workflow_timeline import Run
 
 import ioopt
 from ioopt.errors import NotApplicableError
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.replication import (
     EvictionPolicy,
-    ReplicationPlan,
     ReplicationProblem,
 )
 from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.simulate import simulate
+from ioopt.solvers.backends.cpsat_replay import Relaxed
 from ioopt.solvers.replication.exact import exact_workflow
 from ioopt.solvers.replication.exact.exact_workflow import LIMITS, QueueSearch
 from ioopt.solvers.replication.exact.queue_bound import Path, PathCore, filled
@@ -141,24 +142,56 @@ def test_stops_at_the_number_of_replays_and_at_the_gap_asked_for() -> None:
     assert 0 < 1 - result.metrics["queues_bound_seconds"] / result.objective <= 0.5
 
 
-def test_the_bound_is_one_of_plans_with_copy_entries() -> None:
-    """x takes 2 s; a arrives at 5 s, computes 3 s and writes what b
-    reads with x, for 1 s.
+def fetched_early() -> ReplicationProblem:
+    """Return a workflow in which a copy entry helps.
 
-    Staged for a, x comes at 7 s, and b ends at 7 + 3 + 1. A copy entry has it
-    there before: 5 + 3 + 1.
+    x takes 2 s; a arrives at 5 s, computes 3 s and writes what b reads with x, for 1 s.
+    Staged for b, x comes at 7 s, and b ends at 7 + 3 + 1. A copy entry has it there
+    before: 5 + 3 + 1.
     """
     tasks = {"a": (3, "x", "y", {"release_seconds": 5}), "b": (1, "xy")}
-    problem = made(1, {"x": 20, "y": 1}, tasks, 10, 10)
+    return made(1, {"x": 20, "y": 1}, tasks, 10, 10)
+
+
+def test_the_bound_is_one_of_plans_with_copy_entries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a search for copy entries, the best queues are not the best plan."""
+    limits = LIMITS.model_copy(update={"copy_replays": 0})
+    monkeypatch.setattr(exact_workflow, "LIMITS", limits)
+    problem = fetched_early()
     result = ioopt.solve(problem, "exact-workflow")
     assert (result.objective, result.metrics["queues_bound_seconds"]) == (11.0, 11.0)
     assert (result.bound, result.status) == (9.0, "feasible")
-    assert "the bound, which also covers plans that queue copies" in result.notes[0]
+    assert result.stop == "searched"
+    status = dict(result.rows())["status"]
+    assert status == "feasible (searched; optimal among queues of tasks)"
+    assert "the bound also holds for plans that queue copies" in result.notes[0]
     assert "time ended" not in result.notes[0]
-    better = ReplicationPlan.model_validate(
-        {"order": {"n0": [{"copy": "x"}, "a", "b"]}}
-    )
-    assert simulate(problem, better).metrics["makespan_seconds"] == 9.0
+
+
+def test_copy_entries_are_searched() -> None:
+    problem = fetched_early()
+    result = ioopt.solve(problem, "exact-workflow")
+    assert (result.objective, result.status) == (9.0, "optimal")
+    assert result.metrics["queues_bound_seconds"] == 11.0
+    assert result.plan is not None
+    assert result.plan["order"] == {"n0": [{"copy": "x"}, "a", "b"]}
+
+
+@pytest.mark.parametrize("seed", first(2, range(1, 13)))
+def test_plans_with_copy_entries_end_as_in_the_oracle(seed: int) -> None:
+    """The simulator on Fractions replays the plan; no plan of queues is better."""
+    instance = random_workflow(seed, 5)
+    problem = ReplicationProblem.model_validate(instance)
+    result = ioopt.solve(problem, "exact-workflow")
+    plan = result.plan
+    assert plan is not None and result.bound is not None
+    link = instance["network"]["remote_link"]
+    end = float(Run(instance, link, plan["eviction"], plan["order"]).run())
+    assert result.objective == pytest.approx(end, rel=1e-9)
+    assert result.bound <= end * (1 + 1e-9)
+    assert end <= result.metrics["queues_bound_seconds"] * (1 + 1e-9)
 
 
 def test_large_workflows_do_not_apply() -> None:
@@ -207,11 +240,11 @@ def relaxations(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """
     asked: list[float] = []
 
-    def no_bound(problem: object, upper: float, *limits: object) -> float:
+    def no_bound(problem: object, upper: float, *limits: object) -> Relaxed:
         asked.append(upper)
-        return 0.0
+        return Relaxed(0.0, [])
 
-    monkeypatch.setattr(exact_workflow, "relaxed_seconds", no_bound)
+    monkeypatch.setattr(exact_workflow, "relaxed", no_bound)
     return asked
 
 
