@@ -22,17 +22,22 @@ MAKESPAN = "makespan_seconds"
     ],
 )
 def test_proven_makespans_are_those_of_all_queues(seed: int, tasks: int) -> None:
-    """On the exact simulator, which shares no code."""
+    """On the exact simulator, which shares no code. A plan with copy entries may be
+    better than all queues of tasks.
+    """
     instance = random_instance(seed, tasks, batch=True)
     try:
         result = ioopt.solve(instance, "ip", measure=MAKESPAN, time_limit=None)
     except UnsolvableInstanceError:
         return
     assert result.objective_name == "makespan_seconds"
-    assert result.objective == pytest.approx(float(least_makespan(instance)), abs=1e-9)
-    assert result.metrics["queues_bound_seconds"] == pytest.approx(
-        result.objective, rel=1e-9
-    )
+    least = float(least_makespan(instance))
+    assert result.metrics["queues_bound_seconds"] == pytest.approx(least, rel=1e-9)
+    assert result.objective is not None and result.objective <= least + 1e-9
+    entries = [entry for queue in result.plan["order"].values() for entry in queue]
+    copies = any(isinstance(entry, dict) for entry in entries)
+    assert copies or result.objective == pytest.approx(least, abs=1e-9)
+    assert ioopt.check(instance, result) == []
     assert result.bound is not None and result.bound <= result.objective * (1 + 1e-9)
 
 
