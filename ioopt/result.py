@@ -62,8 +62,8 @@ class StopReason(StrEnum):
 
     FINISHED = "finished"
     SEARCHED = "searched"
-    """No plan of the solver's search space is better, but the bound, which also holds
-    for other plans, does not prove the plan optimal.
+    """No plan of queues of tasks is better, but the bound, which also holds for other
+    plans, such as those with copy entries, does not prove the plan optimal.
     """
     GAP = "gap"
     TIME = "time"

@@ -89,10 +89,7 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
     yield Part("The verdict", [sentence(advice)], lines=pasted)
     yield Part(
         "What decides it",
-        [
-            *axis_lines(advice),
-            machine_line(advice),
-        ],
+        [*axis_lines(advice), machine_line(advice)],
     )
     yield Part("What congestion costs", [cost_line(advice), policy_line(advice)])
     yield Part("The log", [load_line(advice)])

@@ -232,7 +232,7 @@ def losers(advice: Advice) -> str:
             groups.append(f"{group} {100 * lost:.1f} %")
     if not groups:
         return ""
-    return f" It makes run longer: {', '.join(groups)}."
+    return f" Some jobs run longer: {', '.join(groups)}."
 
 
 def policy_line(advice: Advice) -> str:

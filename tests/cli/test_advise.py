@@ -149,7 +149,7 @@ def test_who_loses_is_said():
         for row in advice.savings
     ]
     told = verdict.losers(replace(advice, savings=worse))
-    assert told == " It makes run longer: large jobs (1 node or more) 2.8 %."
+    assert told == " Some jobs run longer: large jobs (1 node or more) 2.8 %."
     sentence = verdict.sentence(replace(advice, savings=worse))
     assert sentence.endswith(told)
 
@@ -347,7 +347,7 @@ def test_twelve_lines_are_enough_for_the_longest_answer():
         savings=worse,
     )
     lines = verdict.wrapped_answer(longest, 80)
-    assert limit.lines and "It makes run longer: " in " ".join(lines[:5])
+    assert limit.lines and "Some jobs run longer: " in " ".join(lines[:5])
     assert len(lines) <= 12, "\n".join(lines)
 
 
