@@ -233,8 +233,8 @@ class KernelView:
     rate that is left over goes to the requests that were skipped (rule 11). ``power``
     is an integer parameter of the policy. The other fields are work space. ``keys``,
     ``depths``, ``sizes`` and ``finishes`` hold numbers, and ``order`` holds indices.
-    ``bits`` is a table of bits with one row more than there are requests; a row has
-    ``words`` words of ``width`` bits. ``loads``, ``values`` and ``rows`` hold the
+    ``bits`` is a table of bits, in words of ``width`` bits, with one row more than
+    there are requests. ``loads``, ``values`` and ``rows`` hold the
     states of rule 26.
     """
 
@@ -252,7 +252,6 @@ class KernelView:
     finishes: list[Number]
     bits: list[int]
     width: int
-    words: int
     loads: list[Number]
     values: list[int]
     rows: list[int]
@@ -279,7 +278,6 @@ class KernelView:
             bits=[0] * most,
             # One whole number holds the bits of all units.
             width=limits.capacity_units + 1,
-            words=1,
             loads=Growing(),
             values=Growing(),
             rows=[0] * most,
@@ -318,6 +316,8 @@ class IoPolicy:
     (``power`` in exact runs only, else 1). ``weigh(nodes, iteration)`` computes the
     ``weight`` of each job's requests. ``needs_start`` says that the policy reads the
     starts of jobs. ``tabulates`` says that it needs the work space of rule 26.
+    ``at_once(view)`` returns the same rates as ``grant``, without work space, for
+    requests without peak rates of their own; None: only ``grant`` does.
     """
 
     name: str
@@ -328,6 +328,7 @@ class IoPolicy:
     weigh: Callable[[int, Number], Number] | None = None
     needs_start: bool = False
     tabulates: bool = False
+    at_once: DecideFunction | None = None
 
     @classmethod
     def of(
@@ -375,6 +376,8 @@ class IoPolicy:
         requests = view.requests
         if self.grant is None:
             return [request.peak for request in requests]
+        if self.at_once is not None and not limits.own_peaks:
+            return self.at_once(view)
         size = len(requests)
         if self.weigh:
             for request in requests:
