@@ -316,7 +316,7 @@ class IoPolicy:
     (``power`` in exact runs only, else 1). ``weigh(nodes, iteration)`` computes the
     ``weight`` of each job's requests. ``needs_start`` says that the policy reads the
     starts of jobs. ``tabulates`` says that it needs the work space of rule 26.
-    ``at_once(view)`` returns the same rates as ``grant``, without work space, for
+    ``at_once(view, top)`` returns the same rates as ``grant``, without work space, for
     requests without peak rates of their own; None: only ``grant`` does.
     """
 
@@ -328,7 +328,7 @@ class IoPolicy:
     weigh: Callable[[int, Number], Number] | None = None
     needs_start: bool = False
     tabulates: bool = False
-    at_once: DecideFunction | None = None
+    at_once: Callable[[View, bool], Rates] | None = None
 
     @classmethod
     def of(
@@ -377,7 +377,7 @@ class IoPolicy:
         if self.grant is None:
             return [request.peak for request in requests]
         if self.at_once is not None and not limits.own_peaks:
-            return self.at_once(view)
+            return self.at_once(view, self.top)
         size = len(requests)
         if self.weigh:
             for request in requests:

@@ -5,9 +5,9 @@ values are the numbers of nodes N_i, and whose capacity is the storage's rate BW
 all nodes have the same rate, the value of a request is proportional to its weight. The
 knapsack is then a subset sum in allocation units, which is solved exactly: by the sums
 of subsets, as bits, or by the sums of two halves. A request that saturates the storage
-(r_i = BW_max) can only be granted alone. If requests have peak rates of their own, a dynamic program over the undominated
-pairs of weight and value solves the general knapsack (rule 26). An integer program
-checks both.
+(r_i = BW_max) can only be granted alone. If requests have peak rates of their own, a
+dynamic program over the undominated pairs of weight and value solves the general
+knapsack (rule 26). An integer program checks both.
 """
 
 from bisect import bisect_right
@@ -29,9 +29,11 @@ from ioopt.models.batch_io.max_util import MaxUtilModel
 from ioopt.problems.batch_io import Knapsack
 from ioopt.solvers.batch_io.settings import Settings, policy_name
 
-
 WIDER = 4
 """How many times the units left to fill grow when the last requests cannot fill them.
+"""
+FEW = 12
+"""Up to so many requests, the whole table takes less time than the parts that may do.
 """
 SUMS_OF_HALVES = 2500
 """Bits of a table that are written in the time in which one sum of a half is made."""
@@ -265,38 +267,42 @@ def by_sums(units: Sequence[int], room: int) -> Sequence[int]:
 
     The first requests are taken while they fit. If the sums of later ones fill what is
     then left, that was right, and only these sums are needed. Otherwise fewer of the
-    first are taken. Bit c of a row says whether c is a sum of the last requests.
+    first are taken.
     """
     rest = room
     taken = 0
     while units[taken] <= rest:
         rest -= units[taken]
         taken += 1
-    rows = [1]
-    while rest:
-        rows = sums_of_last(units[taken:], rest)
+    if rest == 0:
+        return range(taken)
+    if len(units) <= FEW:
+        taken = 0
+        rest = room
+    while True:
+        others = units[taken:]
+        rows = sums_of_last(others, rest)
         if taken == 0:
-            rest = rows[-1].bit_length() - 1
-        if rows[-1] >> rest:
+            rest = rows[0].bit_length() - 1
+        if rows[0] >> rest:
             break
         wide = WIDER * rest
         while taken and rest < wide:
             taken -= 1
             rest += units[taken]
     chosen = list(range(taken))
-    while rest:
-        left = rest - units[taken]
-        later = min(len(rows), len(units) - taken) - 1
-        if left >= 0 and rows[later] >> left & 1:
-            chosen.append(taken)
-            rest = left
-        taken += 1
+    for k, size in enumerate(others, 1):
+        if size <= rest and rows[k] >> rest - size & 1:
+            chosen.append(taken + k - 1)
+            rest -= size
+            if rest == 0:
+                break
     return chosen
 
 
 def sums_of_last(units: Sequence[int], most: int) -> list[int]:
-    """Return which sums up to *most* the last 0, 1, 2 .. of the *units* have, as bits;
-    the last row is for all of them, or is the first one that has all sums.
+    """Return a row of bits for the *units* from each position on, and one for none of
+    them: bit c, up to *most*, says whether some of them have the sum c.
     """
     whole = (2 << most) - 1
     sums = 1
@@ -306,6 +312,8 @@ def sums_of_last(units: Sequence[int], most: int) -> list[int]:
         rows.append(sums)
         if sums == whole:
             break
+    rows += [whole] * (len(units) + 1 - len(rows))
+    rows.reverse()
     return rows
 
 
@@ -327,6 +335,8 @@ def by_halves(units: Sequence[int], room: int) -> Sequence[int]:
             if whole > best:
                 best = whole
                 place = k
+                if best == room:
+                    break
     skipped = place << (len(units) - half) | second.index(best - first[place])
     return [k for k in range(len(units)) if not skipped >> (len(units) - 1 - k) & 1]
 
@@ -421,6 +431,6 @@ def policy(how: MaxUtilSettings) -> IoPolicy:
             cons_max_util,
             top=how.top,
             tabulates=True,
-            at_once=partial(at_once, top=how.top),
+            at_once=at_once,
         )
     return IoPolicy.of(name, partial(by_program, top=how.top))
