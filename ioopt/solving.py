@@ -88,7 +88,8 @@ def load(source: Any) -> Any:
         return problem_from_dict(data, "<stdin>" if path == "-" else os.fspath(source))
     if isinstance(source, Mapping):
         return problem_from_dict(source, "instance")
-    if hasattr(source, "build"):
+    # A problem is asked by its class: its own attributes are searched far longer.
+    if hasattr(type(source), "build"):
         return source.build()
     registry.format_of_problem(source)
     return source
@@ -301,7 +302,8 @@ def solve(
     kind = registry.kind_of_problem(problem)
     measure_of(kind, measure)  # raises an error that lists the kind's measures
     spec = registry.solver(solver, kind)
-    options = replace(options, backend=registry.backend_of(spec, backend))
+    if backend is not None:
+        options = replace(options, backend=registry.backend_of(spec, backend))
     if counted is None:
         deadline = _after_imports(kind, spec, options.backend, problem, deadline)
     chosen = registry.settings_for(spec, settings or {})
@@ -338,19 +340,30 @@ def _after_imports(
     Only the first call of a process takes such time, so that equal calls have equal
     limits.
     """
+    if (kind.kind, spec.name, backend) in _IMPORTED:
+        return deadline
     begun, processor = deadline.clock(), time.thread_time()
     _import(kind, spec, backend, problem)
     return deadline.without(deadline.clock() - begun, time.thread_time() - processor)
 
 
+_IMPORTED: set[tuple[str, str, str | None]] = set()
+"""The kinds, solvers of ioopt and backends that were imported for every instance."""
+
+
 def _import(
     kind: Kind, spec: SolverSpec, backend: str | None, problem: Problem
 ) -> None:
+    asked = (kind.kind, spec.name, backend)
+    if asked in _IMPORTED:
+        return
     kind.load()
     # The solver itself says what is wrong with it.
     with suppress(errors.UsageError, errors.BackendMissingError):
         if spec.bundled:
             spec.load(backend, problem)
+            if spec.libraries is None:
+                _IMPORTED.add(asked)
 
 
 def import_solver(problem: Problem, solver: str | None) -> None:

@@ -9,6 +9,7 @@ known plan. No function changes its arguments.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from ioopt.families import REFERENCE, Metric, Sense
@@ -278,7 +279,7 @@ def verdict_on_plan(claim: Claim, measure: Metric | None, found: Evidence) -> Ve
     objective of its solver.
     """
     claim, notes = _not_refuted(_measurable(claim, found), found)
-    claim = replace(claim, bound=sound_bound(claim.metric, claim.bound, found.report))
+    claim = Claim(claim.metric, sound_bound(claim.metric, claim.bound, found.report))
     asked = claim.by(measure)
     contradicted = False
     if asked is not claim and found.sound and not found.failed:
@@ -295,7 +296,9 @@ def verdict_on_plan(claim: Claim, measure: Metric | None, found: Evidence) -> Ve
     answer = _verdict(asked.metric, bound, metrics, found)
     if contradicted:
         answer = replace(answer, status=Status.ERROR)
-    return replace(answer, proofs=proofs, notes=(*notes, *answer.notes))
+    if proofs or notes:
+        answer = replace(answer, proofs=proofs, notes=(*notes, *answer.notes))
+    return answer
 
 
 def _verdict(
@@ -486,9 +489,14 @@ def is_reference(kind: str, policy: str | None) -> bool:
     """Return whether *policy* breaks a rule of the machine by design, because it is a
     reference to compare with.
     """
-    return any(
-        row.name == policy and REFERENCE in row.abilities for row in solvers_for(kind)
-    )
+    return policy in _references(kind)
+
+
+@cache
+def _references(kind: str) -> frozenset[str]:
+    """Return the names of the solvers of *kind* that are references."""
+    rows = solvers_for(kind)
+    return frozenset(row.name for row in rows if REFERENCE in row.abilities)
 
 
 def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:

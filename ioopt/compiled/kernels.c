@@ -1,4 +1,4 @@
-/* text 1ee6622e99857c0de5230d4efc35f1930b038216b479c925006c40188c0e6041 */
+/* text e5946a01aab7dfccb7ccd4623536bb8907ab63555d03ab420afc7117880a1cfa */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -90,6 +90,7 @@ static inline int64_t bit_count(int64_t a) {
 
 #define batch_io_adaptive_PAYS 0.999999999
 #define batch_io_boxes_OVERDUE_SECONDS 300LL
+#define batch_io_max_util_WIDER 4LL
 #define batch_io_state_COMPUTING 1LL
 #define batch_io_state_ENDED 3LL
 #define batch_io_state_NOBODY (-1LL)
@@ -848,7 +849,6 @@ struct decisions_batch_io_KernelView {
   list_double finishes;
   list_int64_t bits;
   int64_t width;
-  int64_t words;
   list_double loads;
   list_int64_t values;
   list_int64_t rows;
@@ -1220,11 +1220,11 @@ static inline void batch_io_jobs_kill(batch_io_state_System * run, batch_io_stat
 static inline void batch_io_jobs_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
 static inline void batch_io_max_util_add_states(decisions_batch_io_KernelView * view, int64_t j, double peak, int64_t units, double room);
 EXPORTED void batch_io_max_util_cons_max_util(decisions_batch_io_KernelView * view, list_double rates);
-EXPORTED void batch_io_max_util_mark_best(decisions_batch_io_KernelView * view, list_double rates);
+static inline int64_t batch_io_max_util_is_sum(decisions_batch_io_KernelView * view, int64_t words, int64_t row, int64_t units);
+EXPORTED void batch_io_max_util_mark_by_sums(decisions_batch_io_KernelView * view, list_double rates);
 static inline void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView * view, list_double rates, double room);
-static inline void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total);
-static inline int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units);
-static inline void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view);
+static inline int64_t batch_io_max_util_units_at(decisions_batch_io_KernelView * view, int64_t k);
+static inline int64_t batch_io_max_util_write_sums(decisions_batch_io_KernelView * view, int64_t first, int64_t most);
 static inline int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length);
 static inline int64_t batch_io_plans_boxed_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
 static inline int64_t batch_io_plans_can_start(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job);
@@ -2854,7 +2854,7 @@ EXPORTED void batch_io_max_util_cons_max_util(decisions_batch_io_KernelView * vi
   if (view->limits->own_peaks) {
     batch_io_max_util_mark_by_value(view, rates, (view->limits->storage * view->limits->slack));
   } else {
-    batch_io_max_util_mark_best(view, rates);
+    batch_io_max_util_mark_by_sums(view, rates);
   }
   if (view->top) {
     left = view->limits->storage;
@@ -2867,43 +2867,78 @@ EXPORTED void batch_io_max_util_cons_max_util(decisions_batch_io_KernelView * vi
   }
 }
 
-EXPORTED void batch_io_max_util_mark_best(decisions_batch_io_KernelView * view, list_double rates) {
+static inline int64_t batch_io_max_util_is_sum(decisions_batch_io_KernelView * view, int64_t words, int64_t row, int64_t units) {
+  int64_t word = 0;
+  word = AT(view->bits, ((row * words) + floor_int(units, view->width)));
+  return (((word >> mod_int(units, view->width)) & 1LL) == 1LL);
+}
+
+EXPORTED void batch_io_max_util_mark_by_sums(decisions_batch_io_KernelView * view, list_double rates) {
+  int64_t room = 0;
+  int64_t largest = 0;
   int64_t total = 0;
-  int64_t alone = 0;
-  int64_t most = 0;
   int64_t k = 0;
   int64_t units = 0;
-  int64_t value = 0;
-  int64_t first = 0;
+  int64_t rest = 0;
+  int64_t words = 0;
+  int64_t rows = 0;
+  int64_t wide = 0;
+  int64_t taken = 0;
+  int64_t left = 0;
+  int64_t later = 0;
+  room = view->limits->capacity_units;
+  largest = 0LL;
   total = 0LL;
-  alone = (-1LL);
-  most = 0LL;
   for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
-    units = (&AT(view->jobs, AT(view->out, k)))->units;
-    if ((units < view->limits->saturating_units)) {
-      total = (total + units);
-    } else if ((units > most)) {
-      alone = k;
-      most = units;
+    units = batch_io_max_util_units_at(view, k);
+    largest = max_int(largest, units);
+    total = (total + units);
+  }
+  k = 0LL;
+  if ((largest > room)) {
+    while ((batch_io_max_util_units_at(view, k) < largest)) {
+      k = (k + 1LL);
+    }
+    AT(rates, k) = (&AT(view->jobs, AT(view->out, k)))->peak;
+    return;
+  }
+  rest = min_int(room, total);
+  while (((rest > 0LL)) && ((batch_io_max_util_units_at(view, k) <= rest))) {
+    rest = (rest - batch_io_max_util_units_at(view, k));
+    k = (k + 1LL);
+  }
+  words = (floor_int(rest, view->width) + 1LL);
+  rows = 0LL;
+  while ((rest > 0LL)) {
+    rows = batch_io_max_util_write_sums(view, k, rest);
+    words = (floor_int(rest, view->width) + 1LL);
+    if ((k == 0LL)) {
+      while (!(batch_io_max_util_is_sum(view, words, rows, rest))) {
+        rest = (rest - 1LL);
+      }
+    }
+    if (batch_io_max_util_is_sum(view, words, rows, rest)) {
+      break;
+    }
+    wide = (batch_io_max_util_WIDER * rest);
+    while (((k > 0LL)) && ((rest < wide))) {
+      k = (k - 1LL);
+      rest = (rest + batch_io_max_util_units_at(view, k));
     }
   }
-  batch_io_max_util_mark_subset(view, rates, total);
-  value = 0LL;
-  first = view->size;
-  for (int64_t t_2 = 0, end_t_2 = view->size; t_2 < end_t_2; t_2 += 1) {
-    k = t_2;
-    if ((AT(rates, k) > 0LL)) {
-      value = (value + (&AT(view->jobs, AT(view->out, k)))->units);
-      first = min_int(first, k);
-    }
+  for (int64_t t_2 = 0, end_t_2 = k; t_2 < end_t_2; t_2 += 1) {
+    taken = t_2;
+    AT(rates, taken) = (&AT(view->jobs, AT(view->out, taken)))->peak;
   }
-  if (((most > value)) || (((most == value)) && ((((-1LL) < alone) && (alone < first))))) {
-    for (int64_t t_3 = 0, end_t_3 = view->size; t_3 < end_t_3; t_3 += 1) {
-      k = t_3;
-      AT(rates, k) = view->limits->zero;
+  while ((rest > 0LL)) {
+    left = (rest - batch_io_max_util_units_at(view, k));
+    later = min_int(rows, ((view->size - k) - 1LL));
+    if (((left >= 0LL)) && (batch_io_max_util_is_sum(view, words, later, left))) {
+      AT(rates, k) = (&AT(view->jobs, AT(view->out, k)))->peak;
+      rest = left;
     }
-    AT(rates, alone) = (&AT(view->jobs, AT(view->out, alone)))->peak;
+    k = (k + 1LL);
   }
 }
 
@@ -2962,82 +2997,63 @@ static inline void batch_io_max_util_mark_by_value(decisions_batch_io_KernelView
   }
 }
 
-static inline void batch_io_max_util_mark_subset(decisions_batch_io_KernelView * view, list_double rates, int64_t total) {
-  int64_t rest = 0;
-  int64_t whole = 0;
-  int64_t k = 0;
-  decisions_batch_io_Request * request = 0;
-  int64_t units = 0;
-  rest = view->limits->capacity_units;
-  whole = (total <= rest);
-  if (!(whole)) {
-    batch_io_max_util_subset_sums(view);
-    while (!(batch_io_max_util_reaches(view, 0LL, rest))) {
-      rest = (rest - 1LL);
-    }
-  }
-  for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
-    k = t_1;
-    request = (&AT(view->jobs, AT(view->out, k)));
-    units = request->units;
-    if ((units >= view->limits->saturating_units)) {
-      continue;
-    }
-    if (whole) {
-      AT(rates, k) = request->peak;
-    } else if (((units <= rest)) && (batch_io_max_util_reaches(view, (k + 1LL), (rest - units)))) {
-      AT(rates, k) = request->peak;
-      rest = (rest - units);
-    }
-  }
+static inline int64_t batch_io_max_util_units_at(decisions_batch_io_KernelView * view, int64_t k) {
+  return (&AT(view->jobs, AT(view->out, k)))->units;
 }
 
-static inline int64_t batch_io_max_util_reaches(decisions_batch_io_KernelView * view, int64_t k, int64_t units) {
-  int64_t word = 0;
-  word = AT(view->bits, ((k * view->words) + floor_int(units, view->width)));
-  return (((word >> mod_int(units, view->width)) & 1LL) == 1LL);
-}
-
-static inline void batch_io_max_util_subset_sums(decisions_batch_io_KernelView * view) {
+static inline int64_t batch_io_max_util_write_sums(decisions_batch_io_KernelView * view, int64_t first, int64_t most) {
   list_int64_t bits = {0};
   int64_t width = 0;
-  int64_t mask = 0;
-  int64_t before = 0;
+  int64_t words = 0;
+  int64_t whole = 0;
+  int64_t last = 0;
   int64_t word = 0;
-  int64_t k = 0;
+  int64_t j = 0;
   int64_t units = 0;
-  int64_t row = 0;
   int64_t jump = 0;
   int64_t shift = 0;
+  int64_t missing = 0;
+  int64_t old = 0;
   int64_t sums = 0;
   bits = view->bits;
   width = view->width;
-  mask = ((1LL << width) - 1LL);
-  before = (view->size * view->words);
-  for (int64_t t_1 = 0, end_t_1 = view->words; t_1 < end_t_1; t_1 += 1) {
+  words = (floor_int(most, width) + 1LL);
+  whole = ((1LL << width) - 1LL);
+  last = ((2LL << mod_int(most, width)) - 1LL);
+  for (int64_t t_1 = 0, end_t_1 = words; t_1 < end_t_1; t_1 += 1) {
     word = t_1;
-    AT(bits, (before + word)) = 0LL;
+    AT(bits, word) = 0LL;
   }
-  AT(bits, before) = 1LL;
-  for (int64_t t_2 = (view->size - 1LL), end_t_2 = (-1LL); t_2 > end_t_2; t_2 += -1) {
-    k = t_2;
-    units = (&AT(view->jobs, AT(view->out, k)))->units;
-    before = ((k + 1LL) * view->words);
-    row = (k * view->words);
+  AT(bits, 0LL) = 1LL;
+  for (int64_t t_2 = 0, end_t_2 = (view->size - first); t_2 < end_t_2; t_2 += 1) {
+    j = t_2;
+    units = batch_io_max_util_units_at(view, ((view->size - 1LL) - j));
     jump = floor_int(units, width);
     shift = mod_int(units, width);
-    for (int64_t t_3 = 0, end_t_3 = view->words; t_3 < end_t_3; t_3 += 1) {
+    missing = 0LL;
+    for (int64_t t_3 = 0, end_t_3 = words; t_3 < end_t_3; t_3 += 1) {
       word = t_3;
-      sums = AT(bits, (before + word));
-      if (((units < view->limits->saturating_units)) && ((word >= jump))) {
-        sums = (sums | ((AT(bits, ((before + word) - jump)) << shift) & mask));
-        if (((shift > 0LL)) && ((word > jump))) {
-          sums = (sums | (AT(bits, (((before + word) - jump) - 1LL)) >> (width - shift)));
-        }
+      old = ((words * j) + word);
+      sums = AT(bits, old);
+      if ((word >= jump)) {
+        sums = (sums | ((AT(bits, (old - jump)) << shift) & whole));
       }
-      AT(bits, (row + word)) = sums;
+      if (((word > jump)) && ((shift > 0LL))) {
+        sums = (sums | (AT(bits, ((old - jump) - 1LL)) >> (width - shift)));
+      }
+      if ((word == (words - 1LL))) {
+        sums = (sums & last);
+        missing = (missing + (sums != last));
+      } else {
+        missing = (missing + (sums != whole));
+      }
+      AT(bits, (old + words)) = sums;
+    }
+    if ((missing == 0LL)) {
+      return (j + 1LL);
     }
   }
+  return (view->size - first);
 }
 
 static inline int64_t batch_io_plans_begin(batch_io_state_System * run, batch_io_state_Clock * clock, batch_io_state_Job * job, double length) {
@@ -9467,4 +9483,4 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "1ee6622e99857c0de5230d4efc35f1930b038216b479c925006c40188c0e6041"; }
+EXPORTED const char *text_digest(void) { return "e5946a01aab7dfccb7ccd4623536bb8907ab63555d03ab420afc7117880a1cfa"; }

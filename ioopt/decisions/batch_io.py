@@ -53,22 +53,12 @@ class Limits:
     @classmethod
     def of(cls, machine: Machine, use_exact: bool = False) -> Limits:
         """Return the limits of *machine*, as Fractions if *use_exact*."""
-        rate, storage, units = _fractions(
+        return _limits(
             machine.node_bytes_per_second,
             machine.storage_bytes_per_second,
             machine.unit_nodes,
-        )
-        return cls(
-            node_rate=number(rate, use_exact),
-            storage=number(storage, use_exact),
-            unit_nodes=machine.unit_nodes,
-            capacity_units=math.floor(units),
-            saturating_units=math.ceil(units),
-            eps=0 if use_exact else FIT_TOLERANCE,
-            slack=1 if use_exact else 1 + FIT_TOLERANCE,
-            exact=use_exact,
-            interference=number(machine.interference, use_exact),
-            zero=number(0, use_exact),
+            machine.interference,
+            use_exact,
         )
 
     def peak(self, nodes: int, own: float | None = None) -> Number:
@@ -110,15 +100,29 @@ def number(value: float | Fraction, use_exact: bool) -> Number:
 
 
 @lru_cache(maxsize=16)  # cached: services ask about the same machine repeatedly
-def _fractions(
-    node_rate: float, storage: float, unit_nodes: int
-) -> tuple[Fraction, Fraction, Fraction]:
-    """Return the rate of a node, the rate of the storage, and the number of units that
-    saturates the storage, as Fractions.
-    """
+def _limits(
+    node_rate: float,
+    storage: float,
+    unit_nodes: int,
+    interference: float,
+    use_exact: bool,
+) -> Limits:
+    """Return the limits of a machine with these rates, as :meth:`Limits.of` does."""
     rate = exact(node_rate)
     most = exact(storage)
-    return rate, most, most / (rate * unit_nodes)
+    units = most / (rate * unit_nodes)
+    return Limits(
+        node_rate=number(rate, use_exact),
+        storage=number(most, use_exact),
+        unit_nodes=unit_nodes,
+        capacity_units=math.floor(units),
+        saturating_units=math.ceil(units),
+        eps=0 if use_exact else FIT_TOLERANCE,
+        slack=1 if use_exact else 1 + FIT_TOLERANCE,
+        exact=use_exact,
+        interference=number(interference, use_exact),
+        zero=number(0, use_exact),
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -197,10 +201,11 @@ class Request:
             made.start = number(item.start_seconds)
         made.compute_so_far = number(item.compute_seconds_so_far or 0)
         made.ideal_so_far = number(item.ideal_io_seconds_so_far or 0)
-        transfer = (made.left + made.moved) / made.peak
-        made.iteration = made.compute_so_far + made.ideal_so_far + transfer
         if item.iteration_seconds is not None:
             made.iteration = number(item.iteration_seconds)
+        else:
+            transfer = (made.left + made.moved) / made.peak
+            made.iteration = made.compute_so_far + made.ideal_so_far + transfer
         return made
 
     @property
@@ -233,8 +238,8 @@ class KernelView:
     rate that is left over goes to the requests that were skipped (rule 11). ``power``
     is an integer parameter of the policy. The other fields are work space. ``keys``,
     ``depths``, ``sizes`` and ``finishes`` hold numbers, and ``order`` holds indices.
-    ``bits`` is a table of bits with one row more than there are requests; a row has
-    ``words`` words of ``width`` bits. ``loads``, ``values`` and ``rows`` hold the
+    ``bits`` is a table of bits, in words of ``width`` bits, with one row more than
+    there are requests. ``loads``, ``values`` and ``rows`` hold the
     states of rule 26.
     """
 
@@ -252,7 +257,6 @@ class KernelView:
     finishes: list[Number]
     bits: list[int]
     width: int
-    words: int
     loads: list[Number]
     values: list[int]
     rows: list[int]
@@ -279,7 +283,6 @@ class KernelView:
             bits=[0] * most,
             # One whole number holds the bits of all units.
             width=limits.capacity_units + 1,
-            words=1,
             loads=Growing(),
             values=Growing(),
             rows=[0] * most,
@@ -318,6 +321,8 @@ class IoPolicy:
     (``power`` in exact runs only, else 1). ``weigh(nodes, iteration)`` computes the
     ``weight`` of each job's requests. ``needs_start`` says that the policy reads the
     starts of jobs. ``tabulates`` says that it needs the work space of rule 26.
+    ``at_once(view, top)`` returns the same rates as ``grant``, without work space, for
+    requests without peak rates of their own; None: only ``grant`` does.
     """
 
     name: str
@@ -328,6 +333,7 @@ class IoPolicy:
     weigh: Callable[[int, Number], Number] | None = None
     needs_start: bool = False
     tabulates: bool = False
+    at_once: Callable[[View, bool], Rates] | None = None
 
     @classmethod
     def of(
@@ -375,6 +381,8 @@ class IoPolicy:
         requests = view.requests
         if self.grant is None:
             return [request.peak for request in requests]
+        if self.at_once is not None and not limits.own_peaks:
+            return self.at_once(view, self.top)
         size = len(requests)
         if self.weigh:
             for request in requests:

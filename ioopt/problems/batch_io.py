@@ -256,15 +256,17 @@ class IoRequestsProblem(base.Problem):
     def _consistent(self) -> Self:
         base.require_one_id_type("requests", (request.id for request in self.requests))
         base.require_unique("requests", (request.id for request in self.requests))
+        now = self.now_seconds
         for k, request in enumerate(self.requests):
+            latest = max(request.request_seconds, request.start_seconds or 0.0)
+            if request.nodes <= self.machine.nodes and latest <= now:
+                continue
             where = f"requests[{k}] ({request.id})"
             _require_fits(where, request.nodes, self.machine)
             for key in ("request_seconds", "start_seconds"):
                 value = getattr(request, key)
-                if value is not None and value > self.now_seconds:
-                    raise ValueError(
-                        f"{where}: {key} {value} is after now {self.now_seconds}"
-                    )
+                if value is not None and value > now:
+                    raise ValueError(f"{where}: {key} {value} is after now {now}")
         return self
 
 

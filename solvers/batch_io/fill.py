@@ -7,6 +7,7 @@ K requests. alpha = 0 favours the mean I/O delay, alpha = 1 the node-weighted I/
 """
 
 from fractions import Fraction
+from functools import lru_cache
 
 from pydantic import Field
 
@@ -49,6 +50,7 @@ def fill(view: KernelView, rates: list[Number]) -> None:
             return
 
 
+@lru_cache(maxsize=16)  # cached: services ask for the same policy repeatedly
 def made(name: str, alpha: float) -> IoPolicy:
     """Return FILL with exponent *alpha* as a policy called *name*."""
     power = float(alpha)

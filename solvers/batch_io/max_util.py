@@ -3,16 +3,18 @@
 Zhou et al., Section III.C.2: a knapsack whose weights are the peak rates r_i, whose
 values are the numbers of nodes N_i, and whose capacity is the storage's rate BW_max. If
 all nodes have the same rate, the value of a request is proportional to its weight. The
-knapsack is then a subset sum in allocation units, which a dynamic program solves
-exactly with a table of bits. A saturating request (r_i = BW_max) can only be granted
-alone. If requests have peak rates of their own, a dynamic program over the undominated
-pairs of weight and value solves the general knapsack (rule 26). An integer program
-checks both.
+knapsack is then a subset sum in allocation units, which is solved exactly: by the sums
+of subsets, as bits, or by the sums of two halves. A request that saturates the storage
+(r_i = BW_max) can only be granted alone. If requests have peak rates of their own, a
+dynamic program over the undominated pairs of weight and value solves the general
+knapsack (rule 26). An integer program checks both.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
 
+from ioopt.compiled.text import in_c
 from ioopt.decisions.batch_io import (
     IoPolicy,
     KernelView,
@@ -27,6 +29,15 @@ from ioopt.models.batch_io.max_util import MaxUtilModel
 from ioopt.problems.batch_io import Knapsack
 from ioopt.solvers.batch_io.settings import Settings, policy_name
 
+WIDER = 4
+"""How many times the units left to fill grow when the last requests cannot fill them.
+"""
+FEW = 12
+"""Up to so many requests, the whole table takes less time than the parts that may do.
+"""
+SUMS_OF_HALVES = 2500
+"""Bits of a table that are written in the time in which one sum of a half is made."""
+
 
 class MaxUtilSettings(Settings):
     """Configure Cons-MaxUtil; ``knapsack=cp-sat`` solves an integer program."""
@@ -39,7 +50,7 @@ def cons_max_util(view: KernelView, rates: list[Number]) -> None:
     if view.limits.own_peaks:
         mark_by_value(view, rates, view.limits.storage * view.limits.slack)
     else:
-        mark_best(view, rates)
+        mark_fullest(view, rates)
     if view.top:
         left = view.limits.storage
         for k in range(view.size):
@@ -127,90 +138,217 @@ def add_states(
     rows[j + 2] = at
 
 
-def mark_best(view: KernelView, rates: list[Number]) -> None:
-    """Grant the better of two: the fullest subset, or the largest saturating request.
-
-    If both have the same value, the one with the earlier request in FCFS order is
-    granted (rule 12).
-    """
+def mark_by_sums(view: KernelView, rates: list[Number]) -> None:
+    """Do what :func:`mark_fullest` does, by tables of sums."""
+    room = view.limits.capacity_units
+    largest = 0
     total = 0
-    alone = -1
-    most = 0
     for k in range(view.size):
-        units = view.jobs[view.out[k]].units
-        if units < view.limits.saturating_units:
-            total += units
-        elif units > most:
-            alone = k
-            most = units
-    mark_subset(view, rates, total)
-    value = 0
-    first = view.size
-    for k in range(view.size):
-        if rates[k] > 0:
-            value += view.jobs[view.out[k]].units
-            first = min(first, k)
-    if most > value or (most == value and -1 < alone < first):
-        for k in range(view.size):
-            rates[k] = view.limits.zero
-        rates[alone] = view.jobs[view.out[alone]].peak
+        units = units_at(view, k)
+        largest = max(largest, units)
+        total += units
+    k = 0
+    if largest > room:
+        while units_at(view, k) < largest:
+            k += 1
+        rates[k] = view.jobs[view.out[k]].peak
+        return
+    rest = min(room, total)
+    while rest > 0 and units_at(view, k) <= rest:
+        rest -= units_at(view, k)
+        k += 1
+    words = rest // view.width + 1
+    rows = 0
+    while rest > 0:
+        rows = write_sums(view, k, rest)
+        words = rest // view.width + 1
+        if k == 0:
+            while not is_sum(view, words, rows, rest):
+                rest -= 1
+        if is_sum(view, words, rows, rest):
+            break
+        wide = WIDER * rest
+        while k > 0 and rest < wide:
+            k -= 1
+            rest += units_at(view, k)
+    for taken in range(k):
+        rates[taken] = view.jobs[view.out[taken]].peak
+    while rest > 0:
+        left = rest - units_at(view, k)
+        later = min(rows, view.size - k - 1)
+        if left >= 0 and is_sum(view, words, later, left):
+            rates[k] = view.jobs[view.out[k]].peak
+            rest = left
+        k += 1
 
 
-def mark_subset(view: KernelView, rates: list[Number], total: int) -> None:
-    """Grant the fullest subset of the requests that do not saturate the storage.
+def units_at(view: KernelView, k: int) -> int:
+    """Return the allocation units of request *k*."""
+    return view.jobs[view.out[k]].units
 
-    These have *total* units together. Of equal subsets the lexicographically first is
-    taken. Bit c of row k of the table says whether some subset of the requests from k
-    on has c units.
+
+def write_sums(view: KernelView, first: int, most: int) -> int:
+    """Write which sums, up to *most*, the units of the last requests have.
+
+    Row j of the table is for the last j requests; its bit c says whether some of them
+    have c units together. The last row is for the requests from *first* on, or is the
+    first one that has all sums. Return its number.
     """
-    rest = view.limits.capacity_units
-    whole = total <= rest
-    if not whole:
-        subset_sums(view)
-        while not reaches(view, 0, rest):
-            rest -= 1
-    for k in range(view.size):
-        request = view.jobs[view.out[k]]
-        units = request.units
-        if units >= view.limits.saturating_units:
-            continue
-        if whole:
-            rates[k] = request.peak
-        elif units <= rest and reaches(view, k + 1, rest - units):
-            rates[k] = request.peak
-            rest -= units
+    bits = view.bits
+    width = view.width
+    words = most // width + 1
+    whole = (1 << width) - 1
+    last = (2 << (most % width)) - 1
+    for word in range(words):
+        bits[word] = 0
+    bits[0] = 1
+    for j in range(view.size - first):
+        units = units_at(view, view.size - 1 - j)
+        jump = units // width
+        shift = units % width
+        missing = 0
+        for word in range(words):
+            old = words * j + word
+            sums = bits[old]
+            if word >= jump:
+                sums |= (bits[old - jump] << shift) & whole
+            if word > jump and shift > 0:
+                sums |= bits[old - jump - 1] >> (width - shift)
+            if word == words - 1:
+                sums &= last
+                missing += sums != last
+            else:
+                missing += sums != whole
+            bits[old + words] = sums
+        if missing == 0:
+            return j + 1
+    return view.size - first
 
 
-def reaches(view: KernelView, k: int, units: int) -> bool:
-    """Return whether some subset of the requests from *k* on has exactly *units*
-    units.
-    """
-    word = view.bits[k * view.words + units // view.width]
+def is_sum(view: KernelView, words: int, row: int, units: int) -> bool:
+    """Return whether some of the last *row* requests have exactly *units* units."""
+    word = view.bits[row * words + units // view.width]
     return (word >> (units % view.width)) & 1 == 1
 
 
-def subset_sums(view: KernelView) -> None:
-    """Fill the table of :func:`mark_subset` from the last request to the first."""
-    bits = view.bits
-    width = view.width
-    mask = (1 << width) - 1
-    before = view.size * view.words
-    for word in range(view.words):
-        bits[before + word] = 0
-    bits[before] = 1
-    for k in range(view.size - 1, -1, -1):
-        units = view.jobs[view.out[k]].units
-        before = (k + 1) * view.words
-        row = k * view.words
-        jump = units // width
-        shift = units % width
-        for word in range(view.words):
-            sums = bits[before + word]
-            if units < view.limits.saturating_units and word >= jump:
-                sums |= (bits[before + word - jump] << shift) & mask
-                if shift > 0 and word > jump:
-                    sums |= bits[before + word - jump - 1] >> (width - shift)
-            bits[row + word] = sums
+@in_c(mark_by_sums)
+def mark_fullest(view: KernelView, rates: list[Number]) -> None:
+    """Grant the fullest subset of the requests, or the largest request if it saturates
+    the storage (rule 12).
+
+    Of equal subsets the lexicographically first is granted.
+    """
+    requests = [view.jobs[j] for j in view.out[: view.size]]
+    units = [request.units for request in requests]
+    for k in fullest(units, view.limits.capacity_units):
+        rates[k] = requests[k].peak
+
+
+def fullest(units: Sequence[int], room: int) -> Sequence[int]:
+    """Return the positions of the *units*, all above 0, with the largest sum up to
+    *room*; of equal ones the lexicographically first. A single one above *room* is
+    more than any sum.
+
+    >>> fullest([4, 7, 5, 3], 10), fullest([4, 11, 12], 10)
+    ([1, 3], [2])
+    """
+    largest = max(units, default=0)
+    if largest > room:
+        return [units.index(largest)]
+    if sum(units) <= room:
+        return range(len(units))
+    if (1 << len(units) // 2) * SUMS_OF_HALVES < len(units) * room:
+        return by_halves(units, room)
+    return by_sums(units, room)
+
+
+def by_sums(units: Sequence[int], room: int) -> Sequence[int]:
+    """Return what :func:`fullest` returns for *units* that do not all fit.
+
+    The first requests are taken while they fit. If the sums of later ones fill what is
+    then left, that was right, and only these sums are needed. Otherwise fewer of the
+    first are taken.
+    """
+    rest = room
+    taken = 0
+    while units[taken] <= rest:
+        rest -= units[taken]
+        taken += 1
+    if rest == 0:
+        return range(taken)
+    if len(units) <= FEW:
+        taken = 0
+        rest = room
+    while True:
+        others = units[taken:]
+        rows = sums_of_last(others, rest)
+        if taken == 0:
+            rest = rows[0].bit_length() - 1
+        if rows[0] >> rest:
+            break
+        wide = WIDER * rest
+        while taken and rest < wide:
+            taken -= 1
+            rest += units[taken]
+    chosen = list(range(taken))
+    for k, size in enumerate(others, 1):
+        if size <= rest and rows[k] >> rest - size & 1:
+            chosen.append(taken + k - 1)
+            rest -= size
+            if rest == 0:
+                break
+    return chosen
+
+
+def sums_of_last(units: Sequence[int], most: int) -> list[int]:
+    """Return a row of bits for the *units* from each position on, and one for none of
+    them: bit c, up to *most*, says whether some of them have the sum c.
+    """
+    whole = (2 << most) - 1
+    sums = 1
+    rows = [sums]
+    for size in reversed(units):
+        sums |= sums << size & whole
+        rows.append(sums)
+        if sums == whole:
+            break
+    rows += [whole] * (len(units) + 1 - len(rows))
+    rows.reverse()
+    return rows
+
+
+def by_halves(units: Sequence[int], room: int) -> Sequence[int]:
+    """Return what :func:`fullest` returns, by the sums of all subsets of each half.
+
+    This is faster for few requests and much room.
+    """
+    half = len(units) // 2
+    first = sums_in_order(units[:half])
+    second = sums_in_order(units[half:])
+    ascending = sorted(second)
+    best = -1
+    place = 0
+    for k, size in enumerate(first):
+        if size <= room:
+            fitting = bisect_right(ascending, room - size)
+            whole = size + ascending[fitting - 1]
+            if whole > best:
+                best = whole
+                place = k
+                if best == room:
+                    break
+    skipped = place << (len(units) - half) | second.index(best - first[place])
+    return [k for k in range(len(units)) if not skipped >> (len(units) - 1 - k) & 1]
+
+
+def sums_in_order(units: Sequence[int]) -> list[int]:
+    """Return the sums of all subsets in lexicographic order. The bits of a place are
+    the skipped *units*, the first one as the highest bit.
+    """
+    sums = [0]
+    for size in reversed(units):
+        sums = [size + rest for rest in sums] + sums
+    return sums
 
 
 def knapsack_of(view: View) -> MaxUtilModel:
@@ -236,14 +374,32 @@ def knapsack_of(view: View) -> MaxUtilModel:
     return MaxUtilModel(weights, units, room)
 
 
-def rates_of(view: View, chosen: Sequence[int]) -> Rates:
+def rates_of(view: View, chosen: Sequence[int], top: bool = False) -> Rates:
     """Return the rates of the requests of *view*: the peak rate of each of *chosen*,
-    and 0 for the others.
+    and 0 for the others. With *top* the others get what is left, in FCFS order.
     """
-    rates: Rates = [view.limits.zero] * len(view.requests)
+    limits = view.limits
+    requests = view.requests
+    rates: Rates = [limits.zero] * len(requests)
     for k in chosen:
-        rates[k] = view.requests[k].peak
+        rates[k] = requests[k].peak
+    if top:
+        left = limits.storage
+        for k in chosen:
+            left -= rates[k]
+        for k, request in enumerate(requests):
+            if left <= limits.storage * limits.eps:
+                break
+            if rates[k] == 0:
+                rates[k] = min(request.peak, left)
+                left -= rates[k]
     return rates
+
+
+def at_once(view: View, top: bool) -> Rates:
+    """Return the rates of Cons-MaxUtil for requests without peak rates of their own."""
+    units = [request.units for request in view.requests]
+    return rates_of(view, fullest(units, view.limits.capacity_units), top)
 
 
 def by_program(view: View, top: bool) -> Rates:
@@ -257,23 +413,11 @@ def by_program(view: View, top: bool) -> Rates:
     from ioopt.solvers.backends.answer import BackendLimits
     from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 
-    limits = view.limits
     model = knapsack_of(view)
     answer = solve_by_cpsat(model.program, BackendLimits())
     if not answer.found:
         raise BackendFailureError(f"{answer.backend} found no subset: {answer.status}")
-    chosen = model.chosen(answer.values)
-    rates = rates_of(view, chosen)
-    if not top:
-        return rates
-    left = limits.storage
-    for k in chosen:
-        left -= rates[k]
-    for k, request in enumerate(view.requests):
-        if k not in chosen and left > limits.storage * limits.eps:
-            rates[k] = min(request.peak, left)
-            left -= rates[k]
-    return rates
+    return rates_of(view, model.chosen(answer.values), top)
 
 
 def policy(how: MaxUtilSettings) -> IoPolicy:
@@ -282,5 +426,11 @@ def policy(how: MaxUtilSettings) -> IoPolicy:
     """
     name = policy_name(how)
     if how.knapsack == "bitset":
-        return IoPolicy(name, cons_max_util, top=how.top, tabulates=True)
+        return IoPolicy(
+            name,
+            cons_max_util,
+            top=how.top,
+            tabulates=True,
+            at_once=at_once,
+        )
     return IoPolicy.of(name, partial(by_program, top=how.top))

@@ -48,6 +48,10 @@ MOST_STATES = 1 << 27
 """Largest number of cells of a knapsack table (rule 26) in compiled code: two arrays of
 1 GB.
 """
+OF_TRACES = {
+    key: Settings.model_fields[key].default for key in ("ef", "loop", "engine", "rates")
+}
+"""The settings that a single decision does not have, and their defaults."""
 
 ONE_A_SET = (
     "set-10 lets one job of each order of magnitude transfer at a time, so the "
@@ -254,8 +258,7 @@ def _decide_once(
     problem: IoRequestsProblem, policy: IoPolicy, settings: Settings
 ) -> Outcome:
     """Return the outcome of a snapshot: the grants of *policy* at one instant."""
-    for key in ("ef", "loop", "engine", "rates"):
-        default = Settings.model_fields[key].default
+    for key, default in OF_TRACES.items():
         if getattr(settings, key) != default:
             raise UsageError(
                 f"setting {key} applies to traces; this instance is a single decision"

@@ -28,7 +28,13 @@ def check(
     if isinstance(plan, Mapping):
         plan = IoGrantsPlan.model_validate(dict(plan))
     grants = {str(name): rate for name, rate in plan.grants.items()}
-    peaks = _peaks(problem)
+    machine = problem.machine
+    nodes: dict[str, int] = {}
+    peaks: dict[str, float] = {}  # r_i in bytes/s (rules 5 and 24)
+    for request in problem.requests:
+        name = str(request.id)
+        nodes[name] = machine.allocated_nodes(request.nodes)
+        peaks[name] = machine.peak(nodes[name], request.io_bytes_per_second)
     found = _unmatched(grants, peaks)
     partial = []
     for name in peaks.keys() & grants.keys():
@@ -37,7 +43,7 @@ def check(
             found.append(violation("peak", name, text, grants[name] - peaks[name]))
         if 0 < grants[name] < peaks[name] * (1 - RELATIVE):
             partial.append(name)
-    storage = problem.machine.storage_bytes_per_second
+    storage = machine.storage_bytes_per_second
     total = math.fsum(grants.values())
     excused: tuple[Violation, ...] = ()
     if total > storage * (1 + RELATIVE):
@@ -51,10 +57,6 @@ def check(
         text = "gets a part of its peak from a conservative policy"
         found.append(violation("conservative", min(partial), text))
     found.sort(key=lambda item: (item.rule, item.item))
-    nodes = {
-        str(request.id): problem.machine.allocated_nodes(request.nodes)
-        for request in problem.requests
-    }
     objectives = {
         "granted_bytes_per_second": total,
         "granted_nodes": sum(
@@ -75,18 +77,6 @@ def check(
     return CheckReport(
         tuple(found), objectives, metrics, limits=limits, excused=excused
     )
-
-
-def _peaks(problem: IoRequestsProblem) -> dict[str, float]:
-    """Return the peak rate r_i of each request in bytes/s (rules 5 and 24), keyed by
-    the request's id as text.
-    """
-    machine = problem.machine
-    peaks = {}
-    for request in problem.requests:
-        nodes = machine.allocated_nodes(request.nodes)
-        peaks[str(request.id)] = machine.peak(nodes, request.io_bytes_per_second)
-    return peaks
 
 
 def _unmatched(

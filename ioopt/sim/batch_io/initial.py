@@ -303,7 +303,6 @@ def _view(
         finishes=_reals(make, places, 0.0),
         bits=make.ints(bits),
         width=WORD,
-        words=words,
         loads=make.floats(np.empty(states)),
         values=make.ints(np.empty(states, np.int64)),
         rows=_wholes(make, places),

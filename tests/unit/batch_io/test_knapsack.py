@@ -2,7 +2,9 @@
 optima, and as a policy.
 """
 
+import itertools
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,15 @@ from batch_io_traces import FLAT, snapshot
 from conftest import shared_files
 
 import ioopt
+from ioopt.decisions.batch_io import KernelView, Limits, Request, View
 from ioopt.models.batch_io.max_util import MaxUtilModel
+from ioopt.problems.batch_io import Machine
+from ioopt.registry.policies import io_policy
 from ioopt.result import Status
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.backends.solve import solve_program
+from ioopt.solvers.batch_io import max_util
 
 REQUESTS = snapshot(
     {**FLAT, "nodes": 16, "storage_bytes_per_second": 10.0},
@@ -97,3 +103,73 @@ def test_one_decision(name: str) -> None:
     # 10 nodes may transfer: {7, 3} keeps 10 busy, as does no other pair.
     result = ioopt.solve(REQUESTS, solver="cons-max-util", settings={"knapsack": name})
     assert result.violations == () and result.plan["grants"] == {1: 0, 2: 7, 3: 0, 4: 3}
+
+
+def first_of_the_fullest(units: list[int], room: int) -> list[int]:
+    """By enumeration: the subsets come in lexicographic order, of which ``max`` keeps
+    the first.
+    """
+    subsets: list[list[int]] = []
+    for taken in itertools.product((True, False), repeat=len(units)):
+        subset = list(itertools.compress(range(len(units)), taken))
+        alone = len(subset) == 1
+        if alone or sum(units[k] for k in subset) <= room:
+            subsets.append(subset)
+    return max(subsets, key=lambda subset: sum(units[k] for k in subset))
+
+
+def view_of(units: list[int], room: float) -> View:
+    machine = Machine(
+        nodes=10**6,
+        unit_nodes=1,
+        allocation="flat",
+        node_bytes_per_second=1.0,
+        storage_bytes_per_second=room,
+    )
+    limits = Limits.of(machine)
+    requests = [Request.made(k, size, limits, 0.0, 1.0) for k, size in enumerate(units)]
+    return View(limits, 0.0, requests)
+
+
+def granted_by_the_kernel(view: View) -> Sequence[int]:
+    """What the text that is compiled grants, in plain Python."""
+    policy = io_policy("cons-max-util", {})
+    kernel_view = KernelView.plain(policy, list(view.requests), view.limits)
+    kernel_view.size = len(view.requests)
+    rates: list[float] = [0.0] * kernel_view.size
+    max_util.mark_by_sums(kernel_view, rates)
+    return [k for k, rate in enumerate(rates) if rate]
+
+
+def test_each_way_takes_the_first_of_the_fullest() -> None:
+    rng = random.Random(5)
+    for _ in range(400):
+        most, step = rng.choice([2, 6, 30, 1000]), rng.choice([1, 1, 2, 3])
+        units = [step * rng.randint(1, most) for _ in range(rng.randint(1, 9))]
+        room = rng.choice([rng.randint(1, sum(units)), rng.choice(units)])
+        wanted = first_of_the_fullest(units, room)
+        view = view_of(units, room + rng.choice([0.0, 0.5]))
+        assert max_util.fullest(units, room) in (wanted, range(len(wanted)))
+        assert granted_by_the_kernel(view) == wanted
+        if max(units) <= room < sum(units):
+            assert max_util.by_halves(units, room) == wanted
+            assert list(max_util.by_sums(units, room)) == wanted
+
+
+@pytest.mark.parametrize("name", ["cons-max-util", "cons-max-util+top"])
+def test_a_decision_grants_what_the_kernel_does(name: str) -> None:
+    # Many requests: few sums are read, or a part of the table has to grow.
+    rng = random.Random(6)
+    policy = io_policy(name, {})
+    assert policy.grant is not None
+    for _ in range(150):
+        size, step = rng.choice([13, 30, 80]), rng.choice([1, 2, 3])
+        units = [step * rng.choice([1, 2, 8, rng.randint(1, 400)]) for _ in range(size)]
+        view = view_of(units, float(rng.randint(1, sum(units))))
+        kernel_view = KernelView.plain(policy, list(view.requests), view.limits)
+        kernel_view.size = size
+        rates: list[float] = [0.0] * size
+        policy.grant(kernel_view, rates)
+        assert policy.decide(view) == rates
+        chosen = [k for k, rate in enumerate(rates) if rate]
+        assert name.endswith("+top") or granted_by_the_kernel(view) == chosen

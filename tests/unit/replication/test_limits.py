@@ -168,6 +168,7 @@ def test_imports_do_not_count_against_a_call_from_python(
     """The clock gains 100 s while libraries are loaded, as in the first call."""
     clock = [0.0]
     monkeypatch.setattr("ioopt.options.now", lambda: clock[0])
+    monkeypatch.setattr("ioopt.solving._IMPORTED", set())
 
     def load(spec: SolverSpec, backend: str | None, problem: object) -> None:
         clock[0] += 100.0
