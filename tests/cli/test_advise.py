@@ -785,7 +785,7 @@ def test_progress_ends_at_the_number_of_replays(draws):
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
-@pytest.mark.parametrize("took, left", [(60.0, "90 s"), (333.0, "8 min")])
+@pytest.mark.parametrize(("took", "left"), [(60.0, "90 s"), (333.0, "8 min")])
 def test_progress_in_a_log_file_estimates_the_rest(capsys, monkeypatch, took, left):
     """If 4 of 10 steps took 60 s, the other 6 take 90 s."""
     now = [0.0]
