@@ -295,6 +295,11 @@ class Result(BaseModel):
         """Return the name of the solver's own objective."""
         return self.objective_name or "objective"
 
+    def _heading(self, name: str) -> str:
+        """Return the heading of the metric *name*."""
+        heading: str = resolve_name("ioopt.verdict:heading")(self.kind, name)
+        return heading
+
     def _status(self) -> str:
         """Return the status for people, with the reason why the solver ended, or with
         the name of the objective that is proven optimal.
@@ -307,7 +312,7 @@ class Result(BaseModel):
             return f"{self.status} ({self.stop}; {some})"
         if self.status is not Status.OPTIMAL or not by_other:
             return f"{self.status} ({self.stop})"
-        about = [f"{title(self._own)} objective"]
+        about = [f"{self._heading(self._own)} objective"]
         defined_in = resolve_name("ioopt.verdict:defined_in")(self.kind, self._own)
         if defined_in:
             about.append(defined_in)
@@ -323,19 +328,19 @@ class Result(BaseModel):
         objective, bound = column(own, [self.objective, self.bound])
         if self.measure in (None, own):
             return [
-                (title(own), self._with_noise(own, objective)),
+                (self._heading(own), self._with_noise(own, objective)),
                 ("bound", bound),
                 ("gap", percent(self.gap)),
             ]
         measure = self.measure or own
         return [
             (
-                title(measure),
+                self._heading(measure),
                 self._with_noise(measure, quantity(measure, self.value)),
             ),
-            (title(own), objective),
-            (f"{title(own)} bound", bound),
-            (f"{title(own)} gap", percent(self.gap)),
+            (self._heading(own), objective),
+            (f"{self._heading(own)} bound", bound),
+            (f"{self._heading(own)} gap", percent(self.gap)),
         ]
 
     def _with_noise(self, name: str, value: str | None) -> str | None:
@@ -357,7 +362,7 @@ class Result(BaseModel):
         # Bounds come first, beside the values that they bound.
         for name in sorted(self.metrics, key=lambda name: "_bound" not in name):
             value = self.metrics[name]
-            leaves = list(_leaves(name, value))
+            leaves = list(_leaves(self._heading(name), name, value))
             if name not in left_out and len(leaves) <= SHOWN_LEAVES:
                 found += leaves
         return found
@@ -437,15 +442,15 @@ def plan_dict(plan: Any) -> Json | None:
     return dumped
 
 
-def _leaves(name: str, value: Any, item: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (name, value with its unit) for each item of a metric, with names such as
-    ``class LU``; lists are left out.
+def _leaves(heading: str, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (heading, value with its unit) for each item of the metric *name*, with
+    headings such as ``class LU``; lists are left out.
     """
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from _leaves(name, part, f"{item} {key}")
+            yield from _leaves(f"{heading} {key}", name, part)
     elif not isinstance(value, (list, tuple)):
-        yield title(name) + item, quantity(name, value)
+        yield heading, quantity(name, value)
 
 
 class ComparisonRow(Result):

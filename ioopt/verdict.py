@@ -24,7 +24,7 @@ from ioopt.result import (
     relative_gap,
     violation,
 )
-from ioopt.units import is_number
+from ioopt.units import is_number, title
 
 RELATIVE = 1e-6
 """Two numbers count as equal if they differ by at most this share of the larger one,
@@ -483,6 +483,12 @@ def defined_in(kind: str | None, name: str) -> str:
     """
     spec = KINDS.get(kind or "")
     return "" if spec is None else spec.metric(name).defined_in
+
+
+def heading(kind: str | None, name: str) -> str:
+    """Return the heading of the metric *name* of *kind* (None: of no known kind)."""
+    spec = KINDS.get(kind or "")
+    return title(name) if spec is None else spec.metric(name).heading
 
 
 def is_reference(kind: str, policy: str | None) -> bool:

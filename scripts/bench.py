@@ -27,6 +27,7 @@ MODULES = {
     "snakemake": "bench.on_snakemake",
     "testbed": "bench.testbed",
     "testbed-rates": "testbed.calibrate",
+    "turns-share": "bench.turns_share",
     "workflow-online": "bench.online",
 }
 """The modules of the benchmarks that are neither sweeps nor groups of speed

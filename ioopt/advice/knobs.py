@@ -68,7 +68,8 @@ TURNS = Option(
     "turns",
     words="turns: all I/O in steps that wait for each other (tickets)",
     lines=(
-        "# around each I/O step; tried with Slurm 22.05 (4 nodes): docs/io-turns.md",
+        "# around each I/O step; tried with Slurm 22.05, 4 nodes on one machine, "
+        "not on a large one: docs/io-turns.md",
         "IO_NODES=1 IO_BYTES=$(du -sb FOLDER | cut -f1) srun -N1 -n1 "
         "--prolog=/etc/slurm/turn-acquire.sh --epilog=/etc/slurm/turn-release.sh "
         "COMMAND",

@@ -21,7 +21,8 @@ from ioopt.metrics import Pair
 from ioopt.plot.layout import shortened
 from ioopt.plot.page import NO_PICTURES, can_draw, figure, page, table
 from ioopt.tables import percent
-from ioopt.units import column, quantity, title
+from ioopt.units import column, quantity
+from ioopt.verdict import heading as heading_of
 
 RATIOS = "ratios"
 
@@ -61,7 +62,8 @@ def ratios(rows: pd.DataFrame) -> Any:
         str(name): [Pair(str(row), ratio) for row, ratio in some.dropna().items()]
         for name, some in groups
     }
-    words = f"{title(metric_of(rows))} over the best of the instance"
+    heading = heading_of(rows["kind"].iloc[0], metric_of(rows))
+    words = f"{heading} over the best of the instance"
     return plot_ratios([RatioPanel(found)], words, f"{_instances(rows)}: {RATIO_TITLE}")
 
 

@@ -352,7 +352,7 @@ def _render(
         parts.append(text.comparison_text(rows, kind, measure, width, shape))
         if baseline is not None:
             ratios = baseline_ratios(rows, kind, measure, baseline, wide)
-            parts.append(text.baseline_text(ratios, baseline, shape, width))
+            parts.append(text.baseline_text(ratios, kind, baseline, shape, width))
     invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
     footnote = synthetic_footnote(invented)
     footnotes = [footnote] if footnote else []

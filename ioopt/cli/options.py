@@ -27,7 +27,6 @@ from ioopt.protocols import Incumbents
 from ioopt.result import Result
 from ioopt.solving import refuse_removed, require_finite, require_form
 from ioopt.tables import say
-from ioopt.units import quantity
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -79,6 +78,17 @@ def counting(
         )
 
 
+def _roughly(seconds: float) -> str:
+    """Return a time in whole minutes, or below two minutes in tens of seconds.
+
+    >>> _roughly(3), _roughly(84), _roughly(500)
+    ('10 s', '80 s', '8 min')
+    """
+    if seconds < 120:
+        return f"{max(10, round(seconds, -1)):.0f} s"
+    return f"{seconds / 60:.0f} min"
+
+
 @contextmanager
 def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], None]]:
     """Provide such a function as :func:`counting` does; a separate thread writes the
@@ -96,7 +106,7 @@ def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], Non
         passed = time.monotonic() - since[1]
         if 0 < done < total and passed >= every:
             left = passed / done * (total - done)
-            text += f", about {quantity('seconds', float(f'{left:.1g}'))} left"
+            text += f", about {_roughly(left)} left"
         state.append(text)
 
     def write() -> None:

@@ -29,7 +29,8 @@ from ioopt.protocols import Metrics, Simulation
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
-from ioopt.units import is_number, quantity, title
+from ioopt.units import is_number, quantity
+from ioopt.verdict import heading
 
 if TYPE_CHECKING:
     from ioopt.sim.replication.build import Noise
@@ -300,7 +301,10 @@ def _table(document: Json) -> str:
     noisy replays.
     """
     metrics: Metrics = document["metrics"]
-    cells = [(title(name), quantity(name, value)) for name, value in metrics.items()]
+    kind = document["kind"]
+    cells = [
+        (heading(kind, name), quantity(name, value)) for name, value in metrics.items()
+    ]
     for name, value in document.get("noisy", {}).items():
         if name not in NOISE_KEYS:
             cells.append((f"noisy makespan, {name}", quantity("seconds", value)))

@@ -30,7 +30,8 @@ from ioopt.plot.layout import (
 )
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
-from ioopt.units import counted, title
+from ioopt.units import counted
+from ioopt.verdict import heading as heading_of
 from ioopt.verdict import strongest
 
 Row = Mapping[str, Any]
@@ -189,7 +190,8 @@ def _ratios(
             "baseline, and of another solver; name another by --baseline"
         )
     over = "the best of the instance" if baseline is None else f"that of {baseline}"
-    return plot_ratios(panels, f"{title(measure)} over {over}", width=width)
+    heading = heading_of(next(iter(parts.values()))[0].get("kind"), measure)
+    return plot_ratios(panels, f"{heading} over {over}", width=width)
 
 
 def _ratio_panel(
@@ -427,7 +429,7 @@ def _panel(axes: Any, rows: Sequence[Row], bars: Sequence[Row], measure: str) ->
             value / unit.size, color=BOUND, linestyle=dashes, lw=1.2
         )
         handles[label].set_label(label)
-    label_axis(axes.xaxis, title(measure), unit.name)
+    label_axis(axes.xaxis, heading_of(rows[0].get("kind"), measure), unit.name)
     axes.spines[["top", "right"]].set_visible(False)
     return handles
 

@@ -21,7 +21,6 @@ from ioopt.units import (
     is_time,
     quantity,
     time_unit,
-    title,
 )
 from ioopt.verdict import strongest
 
@@ -114,7 +113,7 @@ class _Shown:
         columns: Columns = {
             "solver": [row["solver"] for row in rows],
             "status": [standing(row) for row in rows],
-            title(measure): self._cells(measure, [row["value"] for row in rows]),
+            self.measure.heading: self._cells(measure, [row["value"] for row in rows]),
             "gap": [percent(row["gap"]) for row in rows],
             "ratio": [_fixed(row["ratio_to_best"]) for row in rows],
             "time": column("seconds", [spent(row) for row in rows], (1.0, "s")),
@@ -125,7 +124,8 @@ class _Shown:
         for name in self.others:
             if name in self.proven:
                 columns |= self._column(name)
-                columns[f"{title(name)} gap"] = self._gaps(self.proven[name])
+                proven = self.proven[name]
+                columns[f"{proven.heading} gap"] = self._gaps(proven)
         for name in self.others:
             if name not in self.proven:
                 columns |= self._column(name)
@@ -181,7 +181,7 @@ class _Shown:
         values = self._values(name)
         if all(value is None for value in values):
             return {}
-        return {title(name): self._cells(name, values)}
+        return {self.kind.metric(name).heading: self._cells(name, values)}
 
     def _gaps(self, metric: Metric) -> list[str | None]:
         """Return, for each row, the gap between its value of *metric* and the bound
@@ -437,7 +437,11 @@ def interval(low: float | None, high: float | None) -> str | None:
 
 
 def baseline_text(
-    ratios: Sequence[PairedRatio], baseline: str, form: Form, width: int | None
+    ratios: Sequence[PairedRatio],
+    kind: Kind,
+    baseline: str,
+    form: Form,
+    width: int | None,
 ) -> str:
     """Return the ratios to *baseline* as a table."""
     headers = (
@@ -457,7 +461,8 @@ def baseline_text(
         ends = interval(row.low, row.high)
         counts = (row.wins, row.ties, row.losses)
         ratio = _fixed(row.mean_ratio)
-        cells.append((row.solver, title(row.metric), row.pairs, ratio, ends, *counts))
+        name = kind.metric(row.metric).heading
+        cells.append((row.solver, name, row.pairs, ratio, ends, *counts))
     if not cells:
         return (
             f"ratios to {baseline}: no instance has sound plans of it and of another "

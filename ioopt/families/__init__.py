@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from ioopt.errors import UsageError
 from ioopt.options import parse_settings
+from ioopt.units import title
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -119,7 +120,8 @@ class Metric:
     solver's. ``objective`` marks the one metric that solvers of the kind optimise by
     default; the kind's quick bound is a bound of this metric only. ``defined_in`` is
     the place in the family's paper that defines the metric. ``meaning`` says in words
-    what a program of the paper adds up, where a replay gives another value.
+    what a program of the paper adds up, where a replay gives another value. ``label``
+    is the heading of the metric, where its name does not say enough.
 
     >>> print(Metric("utilisation", "max"))
     utilisation (more is better)
@@ -132,6 +134,16 @@ class Metric:
     objective: bool = False
     defined_in: str = ""
     meaning: str = ""
+    label: str = ""
+
+    @property
+    def heading(self) -> str:
+        """Return the heading of the metric in tables and pictures.
+
+        >>> Metric("max_wait_seconds").heading
+        'max wait'
+        """
+        return self.label or title(self.name)
 
     @property
     def proof(self) -> str:

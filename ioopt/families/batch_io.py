@@ -344,8 +344,9 @@ class BatchIo(Kind):
     metrics = (
         Metric("mean_response_seconds", objective=True),
         Metric("mean_wait_seconds"),
-        Metric("mean_slowdown"),
-        Metric("max_slowdown"),
+        # The wait in the queue is no part of it, as it is in gang scheduling.
+        Metric("mean_slowdown", label="mean I/O slowdown"),
+        Metric("max_slowdown", label="max I/O slowdown"),
         Metric("io_delay_seconds", bounded_by="io_delay_bound"),
         Metric("node_weighted_io_delay", bounded_by="node_weighted_io_delay_bound"),
         Metric("utilisation", "max"),

@@ -785,17 +785,18 @@ def test_progress_ends_at_the_number_of_replays(draws):
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
-def test_progress_in_a_log_file_estimates_the_rest(capsys, monkeypatch):
-    """4 of 10 steps took 60 s, so that the other 6 take 90 s."""
+@pytest.mark.parametrize(("took", "left"), [(60.0, "90 s"), (333.0, "8 min")])
+def test_progress_in_a_log_file_estimates_the_rest(capsys, monkeypatch, took, left):
+    """If 4 of 10 steps took 60 s, the other 6 take 90 s."""
     now = [0.0]
     monkeypatch.setattr(options.time, "monotonic", lambda: now[0])
     with counting("simulating", every=0.01) as show:
         show(0, 10, "done")
-        now[0] = 60.0
+        now[0] = took
         show(4, 10, "done")
         while "4 of 10" not in (said := capsys.readouterr().err):
             threading.Event().wait(0.01)
-    assert said.splitlines()[-1] == "simulating: 4 of 10 done, about 90 s left"
+    assert said.splitlines()[-1] == f"simulating: 4 of 10 done, about {left} left"
 
 
 def test_a_log_in_columns_asks_for_a_separator(run, tmp_path):

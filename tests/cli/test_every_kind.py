@@ -146,3 +146,21 @@ def test_a_result_of_another_instance_is_told_before_what_follows_from_it(
     code, out, _ = run("check", "cycle3", "pairs.json")
     first = "pairs.json: a result of 'two-pairs', checked against 'cycle3':"
     assert code == 5 and out.splitlines()[0] == first
+
+
+@pytest.mark.parametrize(
+    ("name", "solver", "heading"),
+    [
+        ("small-8", "base-line", "mean I/O slowdown"),
+        ("gang-figure-5", "gs", "mean slowdown"),
+    ],
+)
+def test_the_slowdown_without_waits_is_called_an_io_slowdown(
+    run, name, solver, heading
+):
+    code, out, _ = run("solve", name, "--solver", solver)
+    assert code == 0 and f"\n{heading}  " in out
+    code, out, _ = run(
+        *("compare", name, "--solver", solver, "--measure", "mean_slowdown")
+    )
+    assert code == 0 and f"  {heading}  " in out
