@@ -1,0 +1,320 @@
+"""Set the columns of a batch I/O schedule beside those of its instance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
+from ioopt.problems.base import LARGEST, JobId, Json
+from ioopt.problems.batch_io import Job
+from ioopt.problems.job_columns import NO_NODE, Flags, JobColumns, Reals, Wholes
+from ioopt.result import Violation, violation
+
+UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
+
+
+class Reader:
+    """Read rows of a schedule into columns, one after the other."""
+
+    def __init__(self) -> None:
+        self.ids: list[JobId] = []
+        self.start: list[float] = []
+        self.end: list[float] = []
+        self.killed: list[bool] = []
+        self.allocated: list[object] = []
+        self.first_node: list[int] = []
+        self.nodes: list[Sequence[int] | None] = []
+        self.counts: list[int] = []
+        self.phase: list[int] = []
+        self.request: list[float] = []
+        self.grant: list[float | None] = []
+        self.finish: list[float | None] = []
+        self.timed: list[bool] = []
+        self.spans: list[int] = []
+        self.numbers: list[float] = []
+
+    def add(self, row: Json) -> None:
+        """Append the row of a job and its requests.
+
+        Raises one of ``UNREADABLE``, and appends nothing, if *row* is malformed.
+        """
+        first = row.get("first_node")
+        nodes = row.get("nodes")
+        numbered = [first or 0, *(nodes or ())]
+        if not all(isinstance(node, int) for node in numbered):
+            raise TypeError("first_node and nodes are whole numbers")
+        name = row["id"]
+        hash(name)
+        records = row["io"]
+        phases = [record["phase"] for record in records]
+        requests = [record["request_seconds"] for record in records]
+        if not set(map(type, phases)) <= {int} or None in requests:
+            raise TypeError("a phase is not a whole number, or was never requested")
+        if max(map(abs, numbered + phases)) > LARGEST:
+            raise OverflowError("a number of a node or a phase is too large")
+        grants = [record["first_grant_seconds"] for record in records]
+        finishes = [record["finish_seconds"] for record in records]
+        rates = [record.get("rates") for record in records]
+        spans = [*chain.from_iterable(part for part in rates if part is not None)]
+        if not set(map(len, spans)) <= {3}:
+            raise ValueError("a span is not a triple")
+        numbers = [*chain.from_iterable(spans)]
+        times = [row["start_seconds"], row["end_seconds"]]
+        known = [time for time in grants + finishes if time is not None]
+        _require_finite([*times, *requests, *known, *numbers])
+        self.ids.append(name)
+        self.start.append(times[0])
+        self.end.append(times[1])
+        self.killed.append(bool(row["killed"]))
+        self.allocated.append(row.get("allocated_nodes"))
+        self.first_node.append(NO_NODE if first is None else first)
+        self.nodes.append(nodes)
+        self.counts.append(len(records))
+        self.phase += phases
+        self.request += requests
+        self.grant += grants
+        self.finish += finishes
+        self.timed += [part is not None for part in rates]
+        self.spans += [len(part or ()) for part in rates]
+        self.numbers += numbers
+
+    def columns(self) -> JobColumns:
+        """Return the rows that were read."""
+        since, until, rate = np.array(self.numbers, float).reshape(-1, 3).T
+        return JobColumns(
+            ids=self.ids,
+            start=np.array(self.start, float),
+            end=np.array(self.end, float),
+            killed=np.array(self.killed, bool),
+            allocated=self.allocated,
+            first_node=np.array(self.first_node, np.int64),
+            nodes=self.nodes,
+            offset=offsets(self.counts),
+            phase=np.array(self.phase, np.int64),
+            request=np.array(self.request, float),
+            grant=np.array(self.grant, float),
+            finish=np.array(self.finish, float),
+            timed=np.array(self.timed, bool),
+            edges=offsets(self.spans),
+            since=since,
+            until=until,
+            rate=rate,
+        )
+
+
+def _require_finite(values: list[Any]) -> None:
+    """Raise ValueError if one of *values* is not a finite number."""
+    if not set(map(type, values)) <= {float, int} or not math.isfinite(sum(values)):
+        raise ValueError("a time or a rate is not a number")
+
+
+def offsets(counts: Sequence[int] | Wholes) -> Wholes:
+    """Return the running totals of *counts*, from 0."""
+    found = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=found[1:])
+    return found
+
+
+def read_rows(rows: Sequence[Json]) -> tuple[JobColumns, list[Violation]]:
+    """Return the columns of *rows*, and a violation for each row that is left out
+    because it cannot be read.
+    """
+    found: list[Violation] = []
+    reader = Reader()
+    for k, row in enumerate(rows):
+        try:
+            reader.add(row)
+        except UNREADABLE as error:
+            text = f"cannot be read ({type(error).__name__}: {error})"
+            found.append(violation("schedule", f"jobs[{k}]", text))
+    return reader.columns(), found
+
+
+@dataclass(frozen=True)
+class Table:
+    """The jobs of a schedule in the order of the instance, with what the instance says
+    of them.
+
+    ``nodes`` and ``peak`` are a job's legal allocation and its peak rate in bytes/s
+    (rules 5 and 24). ``compute`` (seconds) and ``volume`` (bytes) have an item for each
+    phase, after ``repeat`` and the expansion factor were applied; those of job k are
+    the items from ``first_phase[k]`` to ``first_phase[k + 1] - 1``. Requests and spans
+    are those of the schedule; ``owner`` is the job of each request.
+    """
+
+    jobs: Sequence[Job]
+    rows: JobColumns
+    nodes: Wholes
+    peak: Reals
+    first_phase: Wholes
+    compute: Reals
+    volume: Reals
+    owner: Wholes
+
+    @classmethod
+    def of(cls, terms: Terms, rows: JobColumns) -> tuple[Table, list[Violation]]:
+        """Return the table, and a violation for each job that is unknown, missing, or
+        stands in *rows* twice.
+        """
+        problem = terms.problem
+        order, found = _matched(problem.jobs, rows.ids)
+        jobs = [problem.jobs[k] for k, _ in order]
+        places = [place for _, place in order]
+        if places != list(range(len(rows))):
+            rows = _taken(rows, np.array(places, np.int64))
+        machine = problem.machine
+        widths = {size: machine.allocated_nodes(size) for size in {j.nodes for j in jobs}}
+        nodes = [widths[job.nodes] for job in jobs]
+        peak = [
+            machine.peak(wide, job.io_bytes_per_second)
+            for wide, job in zip(nodes, jobs)
+        ]
+        pieces = [
+            (phase.compute_seconds, phase.io_bytes * terms.ef, phase.repeat)
+            for job in jobs
+            for phase in job.phases
+        ]
+        table = np.array(pieces, float).reshape(-1, 3)
+        repeat = table[:, 2].astype(np.int64)
+        return cls(
+            jobs=jobs,
+            rows=rows,
+            nodes=np.array(nodes, np.int64),
+            peak=np.array(peak, float),
+            first_phase=offsets([job.num_phases for job in jobs]),
+            compute=np.repeat(table[:, 0], repeat),
+            volume=np.repeat(table[:, 1], repeat),
+            owner=rows.owner,
+        ), found
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    @cached_property
+    def submit(self) -> Reals:
+        """Return the submission of each job in seconds."""
+        return np.array([job.submit_seconds for job in self.jobs], float)
+
+    @cached_property
+    def walltime(self) -> Reals:
+        """Return the walltime of each job in seconds."""
+        return np.array([job.walltime_seconds for job in self.jobs], float)
+
+    @cached_property
+    def slack(self) -> Reals:
+        """Return the tolerance for the times of each job in seconds: that of rule 2 at
+        both ends, plus the rounding of sums.
+        """
+        return SLACK_SECONDS + 64 * np.spacing(np.abs(self.rows.end))
+
+    @cached_property
+    def ideal(self) -> Reals:
+        """Return the seconds that each job runs without congestion (rule 22)."""
+        owner = np.repeat(np.arange(len(self)), np.diff(self.first_phase))
+        seconds = self.compute + self.volume / self.peak[owner]
+        return sums(seconds, self.first_phase[:-1])
+
+    @cached_property
+    def asked(self) -> Reals:
+        """Return the bytes of the phase of each request; NaN if there is no such
+        phase.
+        """
+        phase = self.rows.phase
+        exists = (phase >= 0) & (phase < np.diff(self.first_phase)[self.owner])
+        place = np.where(exists, self.first_phase[self.owner] + phase, 0)
+        if not len(self.volume):
+            return np.full(len(phase), math.nan)
+        return np.where(exists, self.volume[place], math.nan)
+
+    @cached_property
+    def last(self) -> Reals:
+        """Return the time at which each request ends, finished or not, in seconds."""
+        finish = self.rows.finish
+        return np.where(np.isnan(finish), self.rows.end[self.owner], finish)
+
+    @cached_property
+    def share(self) -> Wholes:
+        """Return the request of each span."""
+        return np.repeat(np.arange(len(self.owner)), np.diff(self.rows.edges))
+
+    def name(self, job: int) -> JobId:
+        """Return the id of a job."""
+        return self.jobs[job].id
+
+
+def sums(values: Reals, first: Wholes) -> Reals:
+    """Return the sum of each part of *values*; *first* are the indices at which the
+    parts begin. No part is empty.
+    """
+    if not len(first):
+        return np.zeros(0)
+    return np.add.reduceat(values, first)
+
+
+def _matched(
+    jobs: Sequence[Job], ids: Sequence[JobId]
+) -> tuple[list[tuple[int, int]], list[Violation]]:
+    """Pair the index of each job with that of its row, in the order of *jobs*; return
+    the pairs and the violations found.
+    """
+    found: list[Violation] = []
+    index = {job.id: k for k, job in enumerate(jobs)}
+    rows: dict[int, int] = {}
+    for place, name in enumerate(ids):
+        k = index.get(name)
+        if k is None:
+            text = "the instance has no such job"
+            found.append(violation("unknown-job", str(name), text))
+        elif k in rows:
+            text = "stands twice in the schedule"
+            found.append(violation("job-twice", str(name), text))
+        else:
+            rows[k] = place
+    for name, k in index.items():
+        if k not in rows:
+            found.append(violation("job-missing", str(name), "is not in the schedule"))
+    return sorted(rows.items()), found
+
+
+def _taken(rows: JobColumns, places: Wholes) -> JobColumns:
+    """Return the rows at *places*, in that order."""
+    offset, requests = _parts(rows.offset, places)
+    edges, spans = _parts(rows.edges, requests)
+    nodes = rows.nodes
+    return replace(
+        rows,
+        ids=[rows.ids[k] for k in places],
+        start=rows.start[places],
+        end=rows.end[places],
+        killed=rows.killed[places],
+        allocated=[rows.allocated[k] for k in places],
+        first_node=rows.first_node[places],
+        nodes=None if nodes is None else [nodes[k] for k in places],
+        offset=offset,
+        phase=rows.phase[requests],
+        request=rows.request[requests],
+        grant=rows.grant[requests],
+        finish=rows.finish[requests],
+        timed=rows.timed[requests],
+        edges=edges,
+        since=rows.since[spans],
+        until=rows.until[spans],
+        rate=rows.rate[spans],
+    )
+
+
+def _parts(offset: Wholes, chosen: Wholes) -> tuple[Wholes, Wholes]:
+    """Return, for the *chosen* parts one after the other, where each begins, and the
+    indices of their items. Part k has the items from ``offset[k]`` on.
+    """
+    counts = np.diff(offset)[chosen]
+    first = offsets(counts)
+    shift = np.repeat(offset[chosen] - first[:-1], counts)
+    return first, np.arange(first[-1]) + shift
