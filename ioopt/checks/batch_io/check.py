@@ -5,30 +5,28 @@ Partitions are checked if jobs state ``first_node``, and bytes are checked if re
 state ``rates``.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import fsum
-from operator import mul, sub
+from typing import NamedTuple
 
 import numpy as np
 
 from ioopt.checks.batch_io.queue import queue_violations, states_queue
 from ioopt.checks.batch_io.rates import (
     RELATIVE,
-    Spans,
     check_capacity,
     check_grants,
     check_rates,
     check_totals,
 )
-from ioopt.checks.batch_io.terms import JobView, RequestView, Terms
-from ioopt.problems.base import JobId, Json
+from ioopt.checks.batch_io.table import Table, offsets, parts_of, read_rows, sums
+from ioopt.checks.batch_io.terms import Terms
+from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
+from ioopt.problems.job_columns import NO_NODE, Flags, JobColumns, Reals, Wholes
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
-
-UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
 
 
 def check(
@@ -44,316 +42,390 @@ def check(
     if isinstance(plan, Mapping):
         plan = BatchIoPlan.model_validate(dict(plan))
     terms = Terms.of(problem, plan)
-    if not schedule or not isinstance(schedule.get("jobs"), list):
+    rows = (schedule or {}).get("jobs")
+    if schedule is None or not isinstance(rows, (list, JobColumns)):
         missing = violation(
             "schedule", problem.name, "there is no schedule.jobs to check"
         )
         return CheckReport((missing,))
-    rows = schedule["jobs"]
-    views, found = _matched(terms, rows)
+    found: list[Violation] = []
+    if isinstance(rows, list):
+        rows, found = read_rows(rows)
+    stated_jobs = len(rows)
+    table, wrong = Table.of(terms, rows)
+    found += wrong
     stated = schedule.get("storage_bytes_per_second")
     if stated not in (None, terms.storage):  # shown in pictures of the schedule
         text = f"the schedule states {stated} B/s, the instance {terms.storage:g} B/s"
         found.append(violation("storage-rate", problem.name, text))
-    spans = Spans.of(views)
-    found += _check_jobs(terms, views)
-    found += check_rates(terms, spans)
+    found += _check_jobs(terms, table)
+    found += check_rates(terms, table)
     if not found:
-        found += check_totals(terms, spans)
-        found += check_capacity(terms, views)
+        found += check_totals(terms, table)
+        found += check_capacity(terms, table)
     judged = plan is not None or states_queue(terms)
     if not found and plan is None and judged:
-        found += queue_violations(terms, views)
-    if found or len(rows) < len(problem.jobs):
+        found += queue_violations(terms, table)
+    if found or stated_jobs < len(problem.jobs):
         return CheckReport(tuple(found))
     excused: list[Violation] = []
     if not terms.limited:
         held = replace(terms, policy=None)
-        excused = [*check_totals(held, spans), *check_capacity(held, views)]
-    metrics = metrics_of(terms, views)
+        excused = [*check_totals(held, table), *check_capacity(held, table)]
+    metrics = metrics_of(terms, table)
     ranges = {}
     if isinstance(metrics["useful_utilisation"], tuple):
         ranges["useful_utilisation"] = metrics.pop("useful_utilisation")
     objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
-    rounding = 1e-14 * max((view.end for view in views), default=0.0)
-    limits = limits_of(terms, views)
+    rounding = 1e-14 * float(table.rows.end.max(initial=0.0))
+    limits = limits_of(terms, table)
     unjudged = () if judged else ("queue order",)
     return CheckReport(
         (), objectives, metrics, ranges, rounding, limits, tuple(excused), unjudged
     )
 
 
-def _check_jobs(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
+def _check_jobs(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check each job by itself.
 
     In a closed loop, also check for all jobs together that nodes suffice and that jobs
     start at permitted times.
     """
-    for view in views:
-        for one in JOB_CHECKS:
-            yield from one(terms, view)
+    for one in JOB_CHECKS:
+        yield from one(terms, table)
+    yield from check_grants(table)
     if terms.closed:
-        yield from _check_nodes(terms, views)
-        yield from _check_starts(views)
+        yield from _check_nodes(terms, table)
+        yield from _check_starts(table)
 
 
-def _matched(terms: Terms, rows: list[Json]) -> tuple[list[JobView], list[Violation]]:
-    """Pair each row of the schedule with its job; return the pairs and the violations
-    found.
-
-    Rows that cannot be read, and rows whose job does not exist, are violations.
-    """
-    found: list[Violation] = []
-    by_id = {job.id: job for job in terms.problem.jobs}
-    views: dict[JobId, JobView] = {}
-    for k, row in enumerate(rows):
-        try:
-            name = row["id"]
-            job = by_id.get(name)
-            view = None
-            if job is not None:
-                view = JobView.of(terms, job, row)
-        except UNREADABLE as error:
-            text = f"cannot be read ({type(error).__name__}: {error})"
-            found.append(violation("schedule", f"jobs[{k}]", text))
-            continue
-        if view is None:
-            found.append(
-                violation("unknown-job", str(name), "the instance has no such job")
-            )
-        elif name in views:
-            found.append(
-                violation("job-twice", str(name), "stands twice in the schedule")
-            )
-        else:
-            views[name] = view
-    for name in by_id:
-        if name not in views:
-            found.append(violation("job-missing", str(name), "is not in the schedule"))
-    return [views[name] for name in by_id if name in views], found
+def _times(terms: Terms, table: Table) -> Iterator[Violation]:
+    start, end = table.rows.start, table.rows.end
+    for k in np.flatnonzero(start < table.submit - table.slack):
+        begun, submit = float(start[k]), float(table.submit[k])
+        text = f"starts at {begun!r}, before its submission at {submit!r}"
+        yield violation("start", table.name(k), text, submit - begun)
+    for k in np.flatnonzero(end < start):
+        begun, over = float(start[k]), float(end[k])
+        text = f"ends at {over!r}, before its start at {begun!r}"
+        yield violation("end", table.name(k), text, begun - over)
 
 
-def _times(terms: Terms, view: JobView) -> Iterator[Violation]:
-    job = view.job
-    if view.start < job.submit_seconds - view.slack:
-        text = (
-            f"starts at {view.start!r}, before its submission at {job.submit_seconds!r}"
-        )
-        yield violation("start", job.id, text, job.submit_seconds - view.start)
-    if view.end < view.start:
-        text = f"ends at {view.end!r}, before its start at {view.start!r}"
-        yield violation("end", job.id, text, view.start - view.end)
-
-
-def _walltime(terms: Terms, view: JobView) -> Iterator[Violation]:
+def _walltime(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check walltimes (rule 21): with ``kill`` on, killed jobs end exactly at their
     walltime and no other job ends later.
     """
-    limit = view.start + view.job.walltime_seconds
-    kill = terms.problem.options.kill
-    if view.killed and not kill:
-        yield violation("kill", view.job.id, "is killed, but options.kill is off")
-    elif view.killed and abs(view.end - limit) > view.slack:
-        text = f"is killed at {view.end!r}, its walltime ends at {limit!r}"
-        yield violation("kill", view.job.id, text, abs(view.end - limit))
-    elif kill and view.end > limit + view.slack:
-        text = f"ends at {view.end!r}, after its walltime at {limit!r}"
-        yield violation("kill", view.job.id, text, view.end - limit)
+    killed = table.rows.killed
+    if not terms.problem.options.kill:
+        for k in np.flatnonzero(killed):
+            text = "is killed, but options.kill is off"
+            yield violation("kill", table.name(k), text)
+        return
+    limit = table.rows.start + table.walltime
+    over = table.rows.end - limit
+    for k in np.flatnonzero(killed & (np.abs(over) > table.slack)):
+        text = (
+            f"is killed at {float(table.rows.end[k])!r}, its walltime ends at "
+            f"{float(limit[k])!r}"
+        )
+        yield violation("kill", table.name(k), text, abs(float(over[k])))
+    for k in np.flatnonzero(~killed & (over > table.slack)):
+        text = (
+            f"ends at {float(table.rows.end[k])!r}, after its walltime at "
+            f"{float(limit[k])!r}"
+        )
+        yield violation("kill", table.name(k), text, float(over[k]))
 
 
-def _partition(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check that the job has the smallest legal allocation, and that its block is
+def _partition(terms: Terms, table: Table) -> Iterator[Violation]:
+    """Check that each job has the smallest legal allocation, and that its block is
     aligned (rule 18).
     """
     machine = terms.problem.machine
-    row = view.row
-    name = view.job.id
-    stated = row.get("allocated_nodes", view.nodes)
-    if stated != view.nodes:
-        text = (
-            f"is given {stated!r} nodes, its smallest legal allocation is {view.nodes}"
-        )
-        yield violation("allocation", name, text)
-    first = row.get("first_node")
-    if first is None:
-        return
+    for k, (stated, legal) in enumerate(
+        zip(table.rows.allocated, table.nodes.tolist())
+    ):
+        if stated != legal and stated is not None:
+            text = (
+                f"is given {stated!r} nodes, its smallest legal allocation is {legal}"
+            )
+            yield violation("allocation", table.name(k), text)
+    first = table.rows.first_node
+    placed = first != NO_NODE
     if machine.allocation == "flat":
-        yield violation(
-            "partition", name, "names a first node, but the machine is flat"
+        for k in np.flatnonzero(placed):
+            text = "names a first node, but the machine is flat"
+            yield violation("partition", table.name(k), text)
+        return
+    beyond = (first < 0) | (first > machine.nodes - table.nodes)
+    for k in np.flatnonzero(placed & beyond):
+        text = f"its nodes from {first[k]} on exceed the machine"
+        yield violation("partition", table.name(k), text)
+    for k in np.flatnonzero(placed & ~beyond & (first % table.nodes != 0)):
+        text = (
+            f"first node {first[k]} is not a multiple of the block's {table.nodes[k]} "
+            "nodes"
         )
-    elif not 0 <= first <= machine.nodes - view.nodes:
-        yield violation(
-            "partition", name, f"its nodes from {first} on exceed the machine"
-        )
-    elif first % view.nodes:
-        text = f"first node {first} is not a multiple of the block's {view.nodes} nodes"
-        yield violation("partition", name, text)
+        yield violation("partition", table.name(k), text)
 
 
-def _numbered(terms: Terms, view: JobView) -> Iterator[Violation]:
+def _numbered(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check the numbers of a job's nodes: they are all different, and as many as are
     allocated (rule 32).
     """
-    numbers = view.row.get("nodes")
-    if numbers is None:
-        return
     most = terms.problem.machine.nodes
-    known = all(0 <= node < most for node in numbers)
-    if not known or not len(set(numbers)) == len(numbers) == view.nodes:
-        text = f"lists nodes {numbers!r}, needs {view.nodes} different ones of {most}"
-        yield violation("allocation", view.job.id, text)
+    for k, numbers in enumerate(table.rows.nodes or ()):
+        if numbers is None:
+            continue
+        known = all(0 <= node < most for node in numbers)
+        wanted = int(table.nodes[k])
+        if not known or not len(set(numbers)) == len(numbers) == wanted:
+            text = f"lists nodes {numbers!r}, needs {wanted} different ones of {most}"
+            yield violation("allocation", table.name(k), text)
 
 
-def _phases(terms: Terms, view: JobView) -> Iterator[Violation]:
+def _phases(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check the phases of a job in order: each request begins when the compute of its
     phase ends (rules 3 and 9).
     """
-    records = iter(view.requests)
-    now = view.start
-    name = view.job.id
-    record = next(records, None)
-    for k, (seconds, volume) in enumerate(view.phases):
-        now += seconds
-        if volume <= 0:
+    rows = table.rows
+    owner = table.owner
+    steps = Steps.of(table)
+    # The place of each request among those of its job, and the step that it should be.
+    place = np.arange(len(owner)) - rows.offset[owner]
+    count = np.diff(steps.offset)
+    exists = place < count[owner]
+    step = np.where(exists, steps.offset[owner] + place, 0)
+    wanted = np.zeros(len(owner), np.int64)
+    if len(steps.phase):
+        wanted = steps.phase[step]
+    unfinished = np.isnan(rows.finish)
+    last_of_job = place == np.diff(rows.offset)[owner] - 1
+    misplaced = ~exists | (rows.phase != wanted) | (unfinished & ~last_of_job)
+    wrong_job = np.zeros(len(table), bool)
+    for k in np.flatnonzero(misplaced):
+        name = table.name(owner[k])
+        if wrong_job[owner[k]]:
             continue
-        if record is None or record.phase != k:
-            if view.killed and now >= view.end - view.slack:
-                break
-            given = "nothing" if record is None else f"phase {record.phase}"
-            text = f"needs a request of phase {k} next, but has {given}"
-            yield violation("phases", name, text)
-            return
-        if abs(record.request - now) > view.slack:
-            text = (
-                f"phase {k} is requested at {record.request!r}, its compute ends at "
-                f"{now!r}"
-            )
-            yield violation("request", name, text, abs(record.request - now))
-        now = record.last
-        finish = record.finish
-        least = volume / view.peak
-        if finish is None:
-            if not view.killed:
-                yield violation("finish", name, f"phase {k} never finishes")
-            record = next(records, None)
-            break
-        if finish < record.request + least - view.slack - RELATIVE * least:
-            fastest = record.request + least
-            text = (
-                f"phase {k} finishes at {finish!r}; at its peak rate not before "
-                f"{fastest!r}"
-            )
-            yield violation("peak", name, text, fastest - finish)
-        record = next(records, None)
-    if record is not None:
-        yield violation(
-            "phases", name, f"has a request of phase {record.phase} out of place"
+        wrong_job[owner[k]] = True
+        text = f"has a request of phase {rows.phase[k]} out of place"
+        if exists[k] and rows.phase[k] != wanted[k]:
+            text = f"needs a request of phase {wanted[k]} next, but has phase "
+            text += f"{rows.phase[k]}"
+        elif unfinished[k]:
+            text = f"has a request after that of phase {rows.phase[k]}, which does not "
+            text += "finish"
+        yield violation("phases", name, text)
+    for k in np.flatnonzero(unfinished & ~rows.killed[owner]):
+        text = f"phase {rows.phase[k]} never finishes"
+        yield violation("finish", table.name(owner[k]), text)
+    right = ~wrong_job[owner]
+    before = rows.start[owner]
+    before[1:] = np.where(place[1:] > 0, table.last[:-1], before[1:])
+    due = before + (steps.seconds[step] if len(steps.seconds) else 0.0)
+    off = np.abs(rows.request - due)
+    for k in np.flatnonzero(right & (off > table.slack[owner])):
+        text = (
+            f"phase {rows.phase[k]} is requested at {float(rows.request[k])!r}, its "
+            f"compute ends at {float(due[k])!r}"
         )
-    elif not view.killed and abs(view.end - now) > view.slack:
-        text = f"ends at {view.end!r}, its last phase at {now!r}"
-        yield violation("end", name, text, abs(view.end - now))
+        yield violation("request", table.name(owner[k]), text, float(off[k]))
+    yield from _too_soon(table, right)
+    yield from _ends(table, steps, wrong_job)
 
 
-JOB_CHECKS: tuple[Callable[[Terms, JobView], Iterator[Violation]], ...] = (
+def _too_soon(table: Table, right: Flags) -> Iterator[Violation]:
+    """Check that no request of those that are *right* ends sooner than at its peak
+    rate.
+    """
+    rows = table.rows
+    owner = table.owner
+    least = table.asked / table.peak[owner]
+    fastest = rows.request + least
+    early = rows.finish < fastest - table.slack[owner] - RELATIVE * least
+    for k in np.flatnonzero(right & early):
+        text = (
+            f"phase {rows.phase[k]} finishes at {float(rows.finish[k])!r}; at its peak "
+            f"rate not before {float(fastest[k])!r}"
+        )
+        over = float(fastest[k] - rows.finish[k])
+        yield violation("peak", table.name(owner[k]), text, over)
+
+
+def _ends(table: Table, steps: "Steps", wrong: Flags) -> Iterator[Violation]:
+    """Check that each job has all its requests and ends after its last phase, unless it
+    was killed before.
+    """
+    rows = table.rows
+    given = np.diff(rows.offset)
+    lacks = given < np.diff(steps.offset)
+    now = rows.start.copy()
+    open_end = np.zeros(len(table), bool)
+    some = given > 0
+    final = rows.offset[1:][some] - 1
+    now[some] = table.last[final]
+    open_end[some] = np.isnan(rows.finish[final])
+    following = np.where(lacks, steps.offset[:-1] + given, 0)
+    seconds = steps.tail.copy()
+    if len(steps.seconds):
+        seconds = np.where(lacks, steps.seconds[following], steps.tail)
+    now += seconds
+    late = now >= rows.end - table.slack
+    missing = lacks & ~open_end & ~wrong & ~(rows.killed & late)
+    for k in np.flatnonzero(missing):
+        text = f"needs a request of phase {steps.phase[following[k]]} next, but has "
+        yield violation("phases", table.name(k), text + "nothing")
+    ended = ~rows.killed & ~lacks & ~open_end & ~wrong
+    for k in np.flatnonzero(ended & (np.abs(rows.end - now) > table.slack)):
+        text = f"ends at {float(rows.end[k])!r}, its last phase at {float(now[k])!r}"
+        yield violation("end", table.name(k), text, abs(float(rows.end[k] - now[k])))
+
+
+JOB_CHECKS: tuple[Callable[[Terms, Table], Iterator[Violation]], ...] = (
     _times,
     _walltime,
     _partition,
     _numbered,
     _phases,
-    check_grants,
 )
 """Checks that look at one job at a time."""
 
 
-def _check_nodes(terms: Terms, views: list[JobView]) -> Iterator[Violation]:
+class Steps(NamedTuple):
+    """The phases with I/O, which each have a request, as columns.
+
+    Those of job k are the items from ``offset[k]`` to ``offset[k + 1] - 1``. ``phase``
+    is the number of the phase in its job. ``seconds`` is the compute time from the end
+    of the request before it, or from the start of the job. ``tail`` is the compute time
+    of each job after its last request.
+    """
+
+    offset: Wholes
+    phase: Wholes
+    seconds: Reals
+    tail: Reals
+
+    @classmethod
+    def of(cls, table: Table) -> "Steps":
+        """Return the steps of all jobs."""
+        first = table.first_phase
+        places = np.flatnonzero(table.volume > 0)
+        part, begins = parts_of(table)
+        seconds = sums(table.compute, begins)
+        offset = np.searchsorted(places, first)
+        job = np.searchsorted(first, places, side="right") - 1
+        last = first[1:] - 1
+        tail = np.where(table.volume[last] > 0, 0.0, seconds[part[last]])
+        return cls(offset, places - first[job], seconds[part[places]], tail)
+
+
+def _check_nodes(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check that no node is used by two jobs at once (rules 18 and 32).
 
     The nodes in use are counted at every instant. If jobs list their nodes, no two
     running jobs may share one.
     """
-    machine = terms.problem.machine
-    held = [view for view in views if view.end - view.start > view.slack]
-    begins = [view.start + view.slack for view in held]
-    order = np.argsort([view.end for view in held] + begins, kind="stable")
-    used = 0
-    owner: dict[int, JobView] = {}
-    for at in order.tolist():  # at one instant, jobs end before other jobs begin
-        starting, k = divmod(at, len(held))
-        view = held[k]
-        used += view.nodes if starting else -view.nodes
-        if starting and used > machine.nodes:
-            text = (
-                f"starts at {view.start!r} when {used} of {machine.nodes} nodes are "
-                "in use"
-            )
-            yield violation("nodes", view.job.id, text, float(used - machine.nodes))
-        for node in _place(view, machine.unit_nodes):
-            if not starting:
-                if owner.get(node) is view:
-                    del owner[node]
-            elif node in owner:
-                text = (
-                    f"uses node {node} at {begins[k]!r}, as does job "
-                    f"{owner[node].job.id}"
-                )
-                yield violation("overlap", view.job.id, text)
-                break
-            else:
-                owner[node] = view
+    rows = table.rows
+    most = terms.problem.machine.nodes
+    held = np.flatnonzero(rows.end - rows.start > table.slack)
+    begin = (rows.start + table.slack)[held]
+    end = rows.end[held]
+    # At one instant, jobs end before other jobs begin.
+    order = np.argsort(np.concatenate([end, begin]), kind="stable")
+    nodes = table.nodes[held]
+    used = np.cumsum(np.concatenate([-nodes, nodes])[order])
+    for at in np.flatnonzero((order >= len(held)) & (used > most)):
+        k = held[order[at] - len(held)]
+        text = (
+            f"starts at {float(rows.start[k])!r} when {used[at]} of {most} nodes are in "
+            "use"
+        )
+        yield violation("nodes", table.name(k), text, float(used[at] - most))
+    yield from _overlaps(terms, table, held)
 
 
-def _place(view: JobView, unit: int) -> Iterable[int]:
-    """Return the nodes that a job lists; for a partition, the first node of each unit.
-
-    *unit* is the number of nodes in a unit.
+def _overlaps(terms: Terms, table: Table, held: Wholes) -> Iterator[Violation]:
+    """Yield a violation for each of the jobs *held* that uses a node before another job
+    has left it.
     """
-    first = view.row.get("first_node")
-    if first is None:
-        return view.row.get("nodes") or ()
-    return range(first, first + view.nodes, unit)
+    owner, node = _places(terms, table, held)
+    if not len(node):
+        return
+    begin = (table.rows.start + table.slack)[owner]
+    order = np.lexsort((begin, node))
+    owner, node, begin = owner[order], node[order], begin[order]
+    end = table.rows.end[owner]
+    shared = (node[1:] == node[:-1]) & (end[:-1] > begin[1:])
+    told: set[int] = set()
+    for at in np.flatnonzero(shared):
+        k, other = int(owner[at + 1]), int(owner[at])
+        if k not in told:
+            told.add(k)
+            text = (
+                f"uses node {node[at + 1]} at {float(begin[at + 1])!r}, as does job "
+                f"{table.name(other)}"
+            )
+            yield violation("overlap", table.name(k), text)
 
 
-def _check_starts(views: list[JobView]) -> Iterator[Violation]:
+def _places(terms: Terms, table: Table, held: Wholes) -> tuple[Wholes, Wholes]:
+    """Return, for each node that one of the jobs *held* names, the job and the node; of
+    a partition, the first node of each unit.
+    """
+    unit = terms.problem.machine.unit_nodes
+    first = table.rows.first_node[held]
+    placed = held[first != NO_NODE]
+    counts = -(-table.nodes[placed] // unit)
+    offset = offsets(counts)
+    owner = np.repeat(placed, counts)
+    inside = np.arange(offset[-1]) - np.repeat(offset[:-1], counts)
+    node = table.rows.first_node[owner] + unit * inside
+    if table.rows.nodes is None:
+        return owner, node
+    free = held[first == NO_NODE].tolist()
+    lists = [table.rows.nodes[k] or () for k in free]
+    numbers = np.array([node for listed in lists for node in listed], np.int64)
+    jobs = np.repeat(np.array(free, np.int64), [*map(len, lists)])
+    return np.concatenate([owner, jobs]), np.concatenate([node, numbers])
+
+
+def _check_starts(table: Table) -> Iterator[Violation]:
     """Check that each job starts when some job arrives or ends (rule 1)."""
-    times = sorted(
-        [view.job.submit_seconds for view in views] + [view.end for view in views]
-    )
-    for view in views:
-        near = bisect_left(times, view.start - view.slack)
-        if near == len(times) or times[near] > view.start + view.slack:
-            text = f"starts at {view.start!r}, when no job arrives or ends"
-            yield violation("start", view.job.id, text)
+    times = np.sort(np.concatenate([table.submit, table.rows.end]))
+    start = table.rows.start
+    near = np.searchsorted(times, start - table.slack)
+    reached = np.append(times, np.inf)[near]
+    for k in np.flatnonzero(reached > start + table.slack):
+        text = f"starts at {float(start[k])!r}, when no job arrives or ends"
+        yield violation("start", table.name(k), text)
 
 
-def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
-    """Return all metrics of the jobs in *views*.
+def metrics_of(terms: Terms, table: Table) -> Json:
+    """Return all metrics of the jobs.
 
     If requests state no rates, ``useful_utilisation`` is a pair: its least and its
     largest possible value. A mean over no values is 0. Utilisation is None if all jobs
     are submitted at one instant.
     """
-    count = max(1, len(views))
-    nodes = [view.nodes for view in views]
-    submits = [view.job.submit_seconds for view in views]
-    starts = [view.start for view in views]
-    ends = [view.end for view in views]
-    runtimes = [*map(sub, ends, starts)]
-    ideals = [view.ideal for view in views]
-    delays = [_delay(view) for view in views]
-    slowdowns = []
-    for run, ideal in zip(runtimes, ideals):
-        slowdowns.append(run / ideal if ideal > 0 else 1.0)
-    first_submit = min(submits, default=0.0)
-    last = max(submits, default=0.0)
+    rows = table.rows
+    count = max(1, len(table))
+    runtimes = rows.end - rows.start
+    delays = _delays(table)
+    ideal = table.ideal
+    alone = np.where(ideal > 0, ideal, 1.0)
+    slowdowns = np.where(ideal > 0, runtimes / alone, 1.0)
+    first_submit = float(table.submit.min(initial=np.inf)) if len(table) else 0.0
+    last = float(table.submit.max(initial=0.0))
     metrics: Json = {
-        "mean_wait_seconds": fsum(map(sub, starts, submits)) / count,
-        "mean_response_seconds": fsum(map(sub, ends, submits)) / count,
+        "mean_wait_seconds": fsum(rows.start - table.submit) / count,
+        "mean_response_seconds": fsum(rows.end - table.submit) / count,
         "mean_runtime_seconds": fsum(runtimes) / count,
         "mean_slowdown": fsum(slowdowns) / count,
-        "max_slowdown": max(slowdowns, default=0.0),
-        "makespan_seconds": max(ends, default=first_submit) - first_submit,
+        "max_slowdown": float(slowdowns.max(initial=0.0)),
+        "makespan_seconds": float(rows.end.max(initial=first_submit)) - first_submit,
         "io_delay_seconds": fsum(delays) / count,
-        "node_weighted_io_delay": fsum(map(mul, nodes, delays)) / max(1, sum(nodes)),
+        "node_weighted_io_delay": fsum(table.nodes * delays)
+        / max(1, int(table.nodes.sum())),
         "utilisation": None,
     }
     begin = first_submit + (last - first_submit) / 10
@@ -361,32 +433,26 @@ def metrics_of(terms: Terms, views: Sequence[JobView]) -> Json:
     metrics["useful_utilisation"] = None
     if capacity <= 0:
         return metrics
-    held = ((v.nodes, min(v.end, last) - max(v.start, begin)) for v in views)
-    metrics["utilisation"] = fsum(n * span for n, span in held if span > 0) / capacity
-    useful = [_useful(view, begin, last) for view in views]
-    least, most = (fsum(map(mul, nodes, side)) / capacity for side in zip(*useful))
+    inside = np.maximum(0.0, np.minimum(rows.end, last) - np.maximum(rows.start, begin))
+    metrics["utilisation"] = fsum(table.nodes * inside) / capacity
+    useful = _useful(table, begin, last)
+    least, most = (fsum(table.nodes * side) / capacity for side in useful)
     metrics["useful_utilisation"] = (least, most)
-    if all(_records_rates(view) for view in views):
+    if rows.timed.all():
         metrics["useful_utilisation"] = least
     return metrics
 
 
-def _records_rates(view: JobView) -> bool:
-    """Return whether all requests of a job state their rates."""
-    return all(record.rates is not None for record in view.requests)
-
-
-def limits_of(terms: Terms, views: Sequence[JobView]) -> dict[str, float]:
+def limits_of(terms: Terms, table: Table) -> dict[str, float]:
     """Return bounds on metrics that hold for every schedule of these jobs.
 
     The bounds on times are reached if no job waits and every request gets its peak
     rate.
     """
-    least = [view.ideal for view in views]
+    least = table.ideal
     if terms.problem.options.kill:
-        walltimes = (view.job.walltime_seconds for view in views)
-        least = [min(pair) for pair in zip(least, walltimes, strict=True)]
-    runtime = fsum(least) / max(1, len(views))
+        least = np.minimum(least, table.walltime)
+    runtime = fsum(least) / max(1, len(table))
     limits = dict.fromkeys(LEAST_ZERO, 0.0)
     limits |= {"utilisation": 1.0, "useful_utilisation": 1.0}
     return limits | {"mean_response_seconds": runtime, "mean_runtime_seconds": runtime}
@@ -402,54 +468,75 @@ LEAST_ZERO = (
 """Metrics that are at least 0 in every schedule."""
 
 
-def _delay(view: JobView) -> float:
-    """Return the I/O delay of a job: the seconds of its I/O beyond those at the peak
+def _delays(table: Table) -> Reals:
+    """Return the I/O delay of each job: the seconds of its I/O beyond those at the peak
     rate.
     """
-    return fsum(
-        record.finish - record.request - view.phases[record.phase][1] / view.peak
-        for record in view.requests
-        if record.finish is not None
-    )
+    rows = table.rows
+    took = rows.finish - rows.request - table.asked / table.peak[table.owner]
+    done = ~np.isnan(rows.finish)
+    return np.bincount(table.owner[done], took[done], len(table))
 
 
-def _overlap(since: float, until: float, begin: float, end: float) -> float:
-    return max(0.0, min(until, end) - max(since, begin))
+def _overlap(since: Reals, until: Reals, begin: float, end: float) -> Reals:
+    """Return the seconds of each span from *since* to *until* that lie between *begin*
+    and *end*.
+    """
+    return np.maximum(0.0, np.minimum(until, end) - np.maximum(since, begin))
 
 
-def _useful(view: JobView, begin: float, end: float) -> tuple[float, float]:
-    """Return the least and the largest possible useful work of a job between *begin*
+def _useful(table: Table, begin: float, end: float) -> tuple[Reals, Reals]:
+    """Return the least and the largest possible useful work of each job between *begin*
     and *end*, in seconds.
 
     Useful work is the time that the same work takes without congestion (rule 22).
     """
-    if begin <= view.start and view.end <= end and not view.killed:
-        return view.ideal, view.ideal
-    moved = [_moved(record, begin, end) for record in view.requests]
-    ends = {record.phase: record.last for record in view.requests}
-    computing = []
-    now = view.start
-    for k, (seconds, _) in enumerate(view.phases):
-        computing.append(_overlap(now, min(now + seconds, view.end), begin, end))
-        now = ends.get(k, now + seconds)
-    compute = fsum(computing)
-    least = compute + fsum(least for least, _ in moved)
-    most = compute + fsum(most for _, most in moved)
+    rows = table.rows
+    whole = (begin <= rows.start) & (rows.end <= end) & ~rows.killed
+    compute = _computing(table, begin, end)
+    found = []
+    for moved in _moved(table, begin, end):
+        inside = compute + np.bincount(table.owner, moved, len(table))
+        found.append(np.where(whole, table.ideal, inside))
+    least, most = found
     return least, most
 
 
-def _moved(record: RequestView, begin: float, end: float) -> tuple[float, float]:
-    """Return the least and the largest number of bytes that a request can have moved
+def _computing(table: Table, begin: float, end: float) -> Reals:
+    """Return the seconds between *begin* and *end* that each job computes."""
+    rows = table.rows
+    first = table.first_phase[:-1]
+    if not len(first):
+        return np.zeros(0)
+    part, begins = parts_of(table)
+    # The parts of a job follow each other with a request between two.
+    job = np.searchsorted(first, begins, side="right") - 1
+    number = np.arange(len(begins)) - part[first][job]
+    given = number <= np.diff(rows.offset)[job]
+    before = np.where(given & (number > 0), rows.offset[job] + number - 1, 0)
+    base = np.where(given, rows.start[job], np.inf)
+    if len(table.last):
+        base = np.where(given & (number > 0), table.last[before], base)
+    earlier = np.cumsum(table.compute) - table.compute
+    now = base[part] + (earlier - earlier[begins][part])
+    last = rows.end[job][part]
+    inside = _overlap(now, np.minimum(now + table.compute, last), begin, end)
+    return sums(inside, first)
+
+
+def _moved(table: Table, begin: float, end: float) -> tuple[Reals, Reals]:
+    """Return the least and the largest number of bytes that each request can have moved
     between *begin* and *end*.
 
     Both numbers of bytes are expressed as seconds at the request's peak rate.
     """
-    if record.rates is not None:
-        done = fsum(_overlap(a, b, begin, end) * rate for a, b, rate in record.rates)
-        return done / record.peak, done / record.peak
-    inside = _overlap(record.request, record.last, begin, end)
-    work = (record.volume or 0.0) / record.peak
-    sure = 0.0  # the least that the request moves in total
-    if record.finish is not None:
-        sure = work
-    return max(0.0, sure - (record.last - record.request - inside)), min(work, inside)
+    rows = table.rows
+    peak = table.peak[table.owner]
+    moved = _overlap(rows.since, rows.until, begin, end) * rows.rate
+    done = np.bincount(table.share, moved, len(peak)) / peak
+    inside = _overlap(rows.request, table.last, begin, end)
+    work = np.nan_to_num(table.asked) / peak
+    sure = np.where(np.isnan(rows.finish), 0.0, work)  # the least that it moves in all
+    least = np.maximum(0.0, sure - (table.last - rows.request - inside))
+    most = np.minimum(work, inside)
+    return np.where(rows.timed, done, least), np.where(rows.timed, done, most)

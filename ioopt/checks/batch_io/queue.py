@@ -7,14 +7,26 @@ backfilling or none (rules 19, 20, 30).
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from ioopt.checks.batch_io.terms import SLACK_SECONDS, JobView, Terms
+from ioopt.checks.batch_io.table import Table
+from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
+from ioopt.problems.batch_io import Job
 from ioopt.result import Violation, violation
 
 OVERDUE_SECONDS = 300.0
 """Seconds that a job past its walltime is predicted to run on (rule 20)."""
 SAME_SCORE = 1e-9
 """Relative difference below which scores are equal (rule 2)."""
+
+
+class Begun(NamedTuple):
+    """A job with its legal allocation and its times in the schedule, in seconds."""
+
+    job: Job
+    nodes: int
+    start: float
+    end: float
 
 
 def states_queue(terms: Terms) -> bool:
@@ -32,13 +44,16 @@ def states_queue(terms: Terms) -> bool:
     )
 
 
-def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
+def queue_violations(terms: Terms, table: Table) -> Iterator[Violation]:
     """Yield a violation for each scheduling pass that does not start exactly the jobs
     it should start.
     """
+    columns = (table.nodes, table.rows.start, table.rows.end)
+    times = zip(table.jobs, *(column.tolist() for column in columns))
+    views = [Begun(*found) for found in times]
     line = sorted(views, key=lambda view: (view.job.submit_seconds, view.job.id))
-    running: list[JobView] = []
-    waiting: list[JobView] = []
+    running: list[Begun] = []
+    waiting: list[Begun] = []
     arrived = 0
     for now in _instants(views):
         until = now + _slack(now)
@@ -57,7 +72,7 @@ def queue_violations(terms: Terms, views: Sequence[JobView]) -> Iterator[Violati
 
 
 def _differences(
-    expected: Sequence[JobView], begun: Sequence[JobView], now: float
+    expected: Sequence[Begun], begun: Sequence[Begun], now: float
 ) -> Iterator[Violation]:
     """Yield at most one violation for the pass at *now*.
 
@@ -84,7 +99,7 @@ def _slack(now: float) -> float:
     return SLACK_SECONDS + 64 * math.ulp(now)
 
 
-def _instants(views: Sequence[JobView]) -> Iterator[float]:
+def _instants(views: Sequence[Begun]) -> Iterator[float]:
     """Yield the times of the scheduling passes, which are the arrivals and ends of
     jobs, without repetitions.
     """
@@ -99,14 +114,14 @@ def _instants(views: Sequence[JobView]) -> Iterator[float]:
 
 
 def _starting(
-    terms: Terms, waiting: Sequence[JobView], running: Sequence[JobView], now: float
-) -> list[JobView]:
+    terms: Terms, waiting: Sequence[Begun], running: Sequence[Begun], now: float
+) -> list[Begun]:
     """Return the *waiting* jobs that a pass at *now* starts, while the *running* jobs
     hold their nodes.
     """
     free = terms.problem.machine.nodes - sum(view.nodes for view in running)
     line = _in_order(terms, waiting, now)
-    begun: list[JobView] = []
+    begun: list[Begun] = []
     while line and line[0].nodes <= free:
         begun.append(line[0])
         free -= line[0].nodes
@@ -132,7 +147,7 @@ def _starting(
 
 
 def _reservation(
-    nodes: int, free: int, running: Sequence[JobView], now: float
+    nodes: int, free: int, running: Sequence[Begun], now: float
 ) -> tuple[float, int]:
     """Return the time when *nodes* nodes are predicted to be free, and the number of
     further nodes that are free then.
@@ -150,7 +165,7 @@ def _reservation(
     return time, free - nodes
 
 
-def _predicted_end(view: JobView, now: float) -> float:
+def _predicted_end(view: Begun, now: float) -> float:
     """Predict the end of a running job, in seconds (rule 20)."""
     end = view.start + view.job.walltime_seconds
     if end > now + 1e-9 + 4 * math.ulp(now):
@@ -158,7 +173,7 @@ def _predicted_end(view: JobView, now: float) -> float:
     return now + OVERDUE_SECONDS
 
 
-def _in_order(terms: Terms, waiting: Sequence[JobView], now: float) -> list[JobView]:
+def _in_order(terms: Terms, waiting: Sequence[Begun], now: float) -> list[Begun]:
     """Return the waiting jobs in the order of the queue.
 
     *waiting* must be sorted by (submission, id).
@@ -178,17 +193,17 @@ def _in_order(terms: Terms, waiting: Sequence[JobView], now: float) -> list[JobV
             groups[-1].append(k)
         else:
             groups.append([k])
-    line: list[JobView] = []
+    line: list[Begun] = []
     for group in groups:
         line += [waiting[k] for k in sorted(group)]
     return line
 
 
-def _shortest_first(view: JobView) -> float:
+def _shortest_first(view: Begun) -> float:
     return view.job.walltime_seconds
 
 
-def _score(view: JobView, now: float) -> float:
+def _score(view: Begun, now: float) -> float:
     """Return the WFP score of a job: (wait / walltime)^3 times the number of requested
     nodes (rules 4, 19).
     """

@@ -4,58 +4,18 @@ of the storage.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ioopt.checks import Load, overloads
-from ioopt.checks.batch_io.terms import SLACK_SECONDS, JobView, RequestView, Terms
+from ioopt.checks.batch_io.table import Table
+from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
+from ioopt.problems.job_columns import Flags, Reals
 from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9
-Reals = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-
-
-class Spans(NamedTuple):
-    """The recorded rates of all requests as columns, with one row for each time span at
-    a constant rate.
-
-    ``owner`` is the index in ``records`` of the request to which the span belongs.
-    """
-
-    records: list[tuple[JobView, RequestView]]
-    owner: NDArray[np.int64]
-    since: Reals
-    until: Reals
-    rate: Reals
-
-    @classmethod
-    def of(cls, views: Sequence[JobView]) -> Spans:
-        """Return the rates that the requests of *views* state; requests without rates
-        are left out.
-        """
-        records: list[tuple[JobView, RequestView]] = []
-        for view in views:
-            for record in view.requests:
-                if record.rates is not None:
-                    records.append((view, record))
-        rates = [record.rates or () for _, record in records]
-        owner = np.repeat(np.arange(len(rates)), [*map(len, rates)])
-        numbers = chain.from_iterable(chain.from_iterable(rates))
-        triples = np.fromiter(numbers, float, 3 * len(owner)).reshape(-1, 3)
-        since, until, rate = triples.T
-        return cls(records, owner, since, until, rate)
-
-    @property
-    def peak(self) -> Reals:
-        """Return, for each span, the peak rate of its request."""
-        peaks = [record.peak for _, record in self.records]
-        return np.array(peaks, float)[self.owner]
 
 
 def is_conservative(terms: Terms) -> bool:
@@ -63,59 +23,58 @@ def is_conservative(terms: Terms) -> bool:
     return (terms.policy or "").startswith("cons-")
 
 
-def check_grants(terms: Terms, view: JobView) -> Iterator[Violation]:
-    """Check the first grant of each request of a job.
+def check_grants(table: Table) -> Iterator[Violation]:
+    """Check the first grant of each request.
 
     The first grant must lie within the request, and the first recorded rate of the
     request must begin at the same time.
     """
-    for record in view.requests:
-        text = _false_grant(view, record)
-        if text:
-            named = f"phase {record.phase}"
-            yield violation("grant", view.job.id, f"{named} {text}")
+    rows = table.rows
+    grant = rows.grant
+    known = ~np.isnan(grant)
+    slack = table.slack[table.owner]
+    never = ~known & ~np.isnan(rows.finish)
+    inside = (rows.request - slack <= grant) & (grant <= table.last + slack)
+    outside = known & ~inside
+    first = np.full(len(grant), np.nan)
+    timed = np.flatnonzero(np.diff(rows.edges) > 0)
+    first[timed] = rows.since[rows.edges[timed]]
+    late = known & inside & (np.abs(first - grant) > slack)
+    for k in np.flatnonzero(never | outside | late):
+        given = float(grant[k])
+        text = f"is first granted at {given!r}, its first rate begins at {first[k]!r}"
+        if never[k]:
+            text = "finishes but was never granted"
+        elif outside[k]:
+            text = f"is first granted at {given!r}, outside its request"
+        name = table.name(table.owner[k])
+        yield violation("grant", name, f"phase {rows.phase[k]} {text}")
 
 
-def _false_grant(view: JobView, record: RequestView) -> str:
-    """Return what is wrong with the first grant of *record*, as text; empty if it is
-    right.
-    """
-    grant = record.grant
-    if grant is None:
-        return "finishes but was never granted" if record.finish is not None else ""
-    if not record.request - view.slack <= grant <= record.last + view.slack:
-        return f"is first granted at {grant!r}, outside its request"
-    if record.rates and abs(record.rates[0][0] - grant) > view.slack:
-        begin = record.rates[0][0]
-        return f"is first granted at {grant!r}, its first rate begins at {begin!r}"
-    return ""
-
-
-def check_rates(terms: Terms, spans: Spans) -> Iterator[Violation]:
+def check_rates(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check the recorded rates of each request: their times, the peak rate, and the
     bytes moved.
     """
-    yield from _check_spans(terms, spans)
-    yield from _check_bytes(spans)
+    yield from _check_spans(terms, table)
+    yield from _check_bytes(table)
 
 
-def _check_spans(terms: Terms, spans: Spans) -> Iterator[Violation]:
+def _check_spans(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check the spans of each request: they lie within the request, do not overlap, and
     do not exceed its peak rate.
 
     Conservative policies without ``+top`` grant peak rates or nothing (rule 11), unless
     interference lowers their grants.
     """
-    records = spans.records
-    request = np.array([record.request for _, record in records], float)
-    last = np.array([record.last for _, record in records], float)
-    slack = np.array([view.slack for view, _ in records], float)
-    _, owner, since, until, rate = spans
-    first_of_record = np.diff(owner, prepend=-1) > 0
-    previous = np.where(first_of_record, request[owner], np.roll(until, 1))
-    peak = spans.peak
-    too_early = since < previous - slack[owner]
-    too_late = until > (last + slack)[owner]
+    rows = table.rows
+    of = table.share
+    since, until, rate = rows.since, rows.until, rows.rate
+    slack = table.slack[table.owner]
+    first_of_request = np.diff(of, prepend=-1) > 0
+    previous = np.where(first_of_request, rows.request[of], np.roll(until, 1))
+    peak = table.peak[table.owner][of]
+    too_early = since < previous - slack[of]
+    too_late = until > (table.last + slack)[of]
     misplaced = too_early | too_late | (until < since)
     too_fast = ~((rate >= 0) & (rate <= peak * (1 + RELATIVE)))
     partial = np.zeros(len(rate), bool)
@@ -124,41 +83,40 @@ def _check_spans(terms: Terms, spans: Spans) -> Iterator[Violation]:
     rules = {"rates": misplaced, "peak": too_fast, "conservative": partial}
     for rule, broken in rules.items():
         for k in np.flatnonzero(broken):
-            view, record = records[owner[k]]
-            given = float(rate[k])
+            request = of[k]
+            given, most = float(rate[k]), float(peak[k])
             text = (
-                f"phase {record.phase} gets {given!r} from {float(since[k])!r} to "
-                f"{float(until[k])!r}; it lasts from {record.request!r} to "
-                f"{record.last!r}, its peak is {record.peak!r}"
+                f"phase {rows.phase[request]} gets {given!r} from {float(since[k])!r} "
+                f"to {float(until[k])!r}; it lasts from "
+                f"{float(rows.request[request])!r} to {float(table.last[request])!r}, "
+                f"its peak is {most!r}"
             )
-            yield violation(rule, view.job.id, text, abs(given - record.peak))
+            name = table.name(table.owner[request])
+            yield violation(rule, name, text, abs(given - most))
 
 
-def _check_bytes(spans: Spans) -> Iterator[Violation]:
+def _check_bytes(table: Table) -> Iterator[Violation]:
     """Check the bytes that recorded rates move.
 
     A finished request must have moved all its bytes, and no request may have moved more
     bytes than it has.
     """
-    records = spans.records
-    volumes = [
-        math.nan if record.volume is None else record.volume for _, record in records
-    ]
-    rounding = [record.peak * view.slack for view, record in records]
-    volume = np.array(volumes, float)
-    tolerance = RELATIVE * volume + np.array(rounding, float)
+    rows = table.rows
+    owner = table.owner
+    volume = table.asked
+    tolerance = RELATIVE * volume + table.peak[owner] * table.slack[owner]
     with np.errstate(over="ignore", invalid="ignore"):
-        amounts = (spans.until - spans.since) * spans.rate
-        moved = np.bincount(spans.owner, amounts, len(records))
-    for k in np.flatnonzero(abs(moved - volume) > tolerance):
-        view, record = records[k]
-        if record.finish is not None or moved[k] > volume[k]:
-            text = (
-                f"phase {record.phase} moves {float(moved[k])!r} bytes of "
-                f"{record.volume!r}"
-            )
-            off = float(abs(moved[k] - volume[k]))
-            yield violation("bytes", view.job.id, text, off)
+        amounts = (rows.until - rows.since) * rows.rate
+        moved = np.bincount(table.share, amounts, len(owner))
+    off = np.abs(moved - volume)
+    wrong = rows.timed & (off > tolerance)
+    wrong &= ~np.isnan(rows.finish) | (moved > volume)
+    for k in np.flatnonzero(wrong):
+        text = (
+            f"phase {rows.phase[k]} moves {float(moved[k])!r} bytes of "
+            f"{float(volume[k])!r}"
+        )
+        yield violation("bytes", table.name(owner[k]), text, float(off[k]))
 
 
 class Totals(NamedTuple):
@@ -177,17 +135,17 @@ class Totals(NamedTuple):
     """
 
 
-def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
+def check_totals(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check the sums of recorded rates at all times.
 
     The sums must not exceed what the storage delivers (rule 29). Conservative policies
     give no request a part of its peak rate (rule 11). With ``+top`` they may give a
     part to one request at a time (rule 28).
     """
-    moving = spans.rate > 0
+    moving = table.rows.rate > 0
     if not terms.limited or not moving.any():
         return
-    totals = _totals(terms, spans, moving)
+    totals = _totals(terms, table, moving)
     yield from _over_limit(terms, totals)
     if not is_conservative(terms):
         return
@@ -197,12 +155,12 @@ def check_totals(terms: Terms, spans: Spans) -> Iterator[Violation]:
         yield from _several_partial(totals)
 
 
-def _totals(terms: Terms, spans: Spans, moving: Flags) -> Totals:
+def _totals(terms: Terms, table: Table, moving: Flags) -> Totals:
     """Return the sums over those spans for which *moving* is true."""
-    since = spans.since[moving]
-    until = spans.until[moving]
-    rate = spans.rate[moving]
-    peak = spans.peak[moving]
+    since = table.rows.since[moving]
+    until = table.rows.until[moving]
+    rate = table.rows.rate[moving]
+    peak = table.peak[table.owner][table.share[moving]]
     time = np.concatenate([until, since])
     # At one instant, spans end before other spans begin.
     order = np.argsort(time, kind="stable")
@@ -275,23 +233,57 @@ def _lasting(time: Reals, broken: Flags) -> Iterator[int]:
             yield begin
 
 
-def check_capacity(terms: Terms, views: Sequence[JobView]) -> Iterator[Violation]:
+def check_capacity(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check requests that state no rates: the storage must be able to move their bytes
     in the time that they took.
     """
-    if not terms.limited:
+    rows = table.rows
+    if not terms.limited or rows.timed.all():
         return
-    records = [(view, record) for view in views for record in view.requests]
-    if all(record.rates is not None for _, record in records):
-        return
-    loads = []
-    for view, record in records:
-        if record.finish is not None and record.volume is not None:
-            begin = record.request if record.grant is None else record.grant
-            loads.append(Load(begin, record.finish, record.volume, view.job.id))
+    done = ~np.isnan(rows.finish) & ~np.isnan(table.asked)
+    begin = np.where(np.isnan(rows.grant), rows.request, rows.grant)[done]
+    end, size, owner = rows.finish[done], table.asked[done], table.owner[done]
+    tight = _contended(terms.storage, begin, end, size)
+    columns = (column[tight].tolist() for column in (begin, end, size, owner))
+    loads = [Load(*numbers) for numbers in zip(*columns)]
     for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
         text = (
             f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to "
             "move then"
         )
-        yield violation("storage", load.item, text, left)
+        yield violation("storage", table.name(load.item), text, left)
+
+
+def _contended(storage: float, begin: Reals, end: Reals, size: Reals) -> Flags:
+    """Return which transfers need a closer look: those of a busy period in which they
+    would exceed the *storage*'s rate if each moved its bytes evenly.
+
+    A busy period is a span without a gap between transfers. In all others even rates
+    show that the storage can move the bytes.
+    """
+    if not len(begin):
+        return np.zeros(0, bool)
+    order = np.lexsort((end, begin))
+    reached = np.maximum.accumulate(end[order])
+    opens = np.append(True, begin[order][1:] > reached[:-1])
+    period = np.empty(len(begin), np.int64)
+    period[order] = np.cumsum(opens) - 1
+    seconds = end - begin
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rate = np.where(size > 0, size / seconds, 0.0)
+    short = (seconds <= 0) & (size > 0)
+    time = np.concatenate([end, begin])
+    change = np.concatenate([-rate, rate])
+    change[np.tile(short, 2)] = 0.0
+    at = np.argsort(time, kind="stable")
+    above = np.cumsum(change[at]) > storage * (1 - EVEN)
+    busy = np.zeros(period.max() + 1, bool)
+    busy[np.tile(period, 2)[at[above]]] = True
+    busy[period[short]] = True
+    return busy[period]
+
+
+EVEN = 1e-6
+"""Share of the storage's rate that even rates leave free; sums of millions of rates
+have smaller rounding errors.
+"""

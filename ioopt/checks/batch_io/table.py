@@ -14,7 +14,7 @@ import numpy as np
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
 from ioopt.problems.base import LARGEST, JobId, Json
 from ioopt.problems.batch_io import Job
-from ioopt.problems.job_columns import NO_NODE, Flags, JobColumns, Reals, Wholes
+from ioopt.problems.job_columns import NO_NODE, JobColumns, Reals, Wholes
 from ioopt.result import Violation, violation
 
 UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
@@ -170,7 +170,9 @@ class Table:
         if places != list(range(len(rows))):
             rows = _taken(rows, np.array(places, np.int64))
         machine = problem.machine
-        widths = {size: machine.allocated_nodes(size) for size in {j.nodes for j in jobs}}
+        widths = {
+            size: machine.allocated_nodes(size) for size in {j.nodes for j in jobs}
+        }
         nodes = [widths[job.nodes] for job in jobs]
         peak = [
             machine.peak(wide, job.io_bytes_per_second)
@@ -256,6 +258,16 @@ def sums(values: Reals, first: Wholes) -> Reals:
     if not len(first):
         return np.zeros(0)
     return np.add.reduceat(values, first)
+
+
+def parts_of(table: Table) -> tuple[Wholes, Wholes]:
+    """Return the part of each phase, and the first phase of each part. A part ends with
+    a phase with I/O, or with its job.
+    """
+    opens = np.zeros(len(table.volume) + 1, bool)
+    opens[table.first_phase[:-1]] = True
+    opens[np.flatnonzero(table.volume > 0) + 1] = True
+    return np.cumsum(opens[:-1]) - 1, np.flatnonzero(opens[:-1])
 
 
 def _matched(
