@@ -197,7 +197,7 @@ def solve(
         progress=progress,
         bound=bound,
         deadline=deadline,
-    )
+    ).unpacked()
 
 
 def compare(
@@ -305,7 +305,7 @@ def simulate(
         "deadline": deadline,
     }
     options = {name: value for name, value in given.items() if value is not None}
-    return solving.simulate(source, plan, **options)
+    return solving.simulate(source, plan, **options).unpacked()
 
 
 def check(

@@ -152,7 +152,7 @@ def save_result(result: Result, path: str) -> None:
     on the file extension of *path*.
     """
     if path.removesuffix(".gz").endswith(".json"):
-        write_text(path, result.to_json())
+        write_text(path, result.json_pieces())
     elif path.endswith(".html"):
         write_text(path, page_of(result))
     else:

@@ -6,10 +6,11 @@ Data flows one way: problem -> model -> solver -> :class:`Outcome` -> check -> s
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ioopt.options import Deadline, SolveOptions
+from ioopt.problems.rows import plain
 from ioopt.result import StopReason, Violation
 from ioopt.timeline import Timeline
 
@@ -36,6 +37,10 @@ class Simulation:
     metrics: Metrics
     timeline: Timeline | None = None
     notes: tuple[str, ...] = ()
+
+    def unpacked(self) -> "Simulation":
+        """Return the simulation with dictionaries where the schedule has columns."""
+        return replace(self, schedule=plain(self.schedule))
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from ioopt.problems.base import Json
+from ioopt.problems.rows import Rows, plain
 from ioopt.tables import percent, render, terminal_width
 from ioopt.units import column, is_number, quantity, show, title
 
@@ -211,10 +212,37 @@ class Result(BaseModel):
         """Return the text of :meth:`to_dict`, as result files hold it: one value a
         line, or all in one line if *indent* is None.
         """
+        return "".join(self.json_pieces(without, indent))
+
+    def json_pieces(
+        self, without: set[str] | None = None, indent: int | None = 1
+    ) -> Iterator[str]:
+        """Yield the text of :meth:`to_json` in pieces, so that a long schedule that is
+        held as columns needs little memory.
+        """
         left_out = set(without or ())
         if not self.meta:
             left_out.add("meta")
-        return self.model_dump_json(exclude=left_out, indent=indent) + "\n"
+        schedule = {} if "schedule" in left_out else self.schedule or {}
+        rows = schedule.get("jobs")
+        if not isinstance(rows, Rows):
+            yield self.model_dump_json(exclude=left_out, indent=indent) + "\n"
+            return
+        # Jobs come first in the schedule, so that the first empty list after all that
+        # stands before the schedule is theirs.
+        empty = self.model_copy(update={"schedule": schedule | {"jobs": []}})
+        before = empty.model_dump_json(exclude={"schedule", "meta"}, indent=indent)
+        text = empty.model_dump_json(exclude=left_out, indent=indent) + "\n"
+        opened = text.index("[]", len(before) - len("}")) + len("[")
+        yield text[:opened]
+        yield from _listed(rows, indent)
+        yield text[opened:]
+
+    def unpacked(self) -> "Result":
+        """Return the result with dictionaries where the schedule has columns."""
+        if self.schedule is None:
+            return self
+        return self.model_copy(update={"schedule": plain(self.schedule)})
 
     def summary(self) -> Json:
         """Return one row of a comparison: :meth:`to_dict` without plan and schedule."""
@@ -391,6 +419,26 @@ class Result(BaseModel):
             for name, value in self.rows()
         )
         return f"<table>{cells}</table>{resolve_name('ioopt.pictures:small_svg')(self)}"
+
+
+def _listed(rows: Rows, indent: int | None) -> Iterator[str]:
+    """Yield the JSON text of *rows* as it stands between the brackets of
+    ``schedule.jobs``.
+    """
+    frame = to_json({"schedule": {"jobs": []}}, indent=indent)
+    opened = frame.index(b"[") + len(b"[")
+    end = frame[opened:]
+    if indent is not None:
+        end = b"\n" + 2 * indent * b" " + end
+    comma = ""
+    for piece in rows.pieces():
+        text = to_json(
+            {"schedule": {"jobs": piece}}, indent=indent, inf_nan_mode="null"
+        )
+        yield comma + text[opened : -len(end)].decode()
+        comma = ","
+    if comma:
+        yield end[: -len(frame[opened:])].decode()
 
 
 def best_among(

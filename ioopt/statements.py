@@ -15,6 +15,7 @@ from ioopt.families import EXACT, Kind, Metric, Sense, SolverSpec
 from ioopt.formats.solution import PROGRAMS
 from ioopt.options import shown
 from ioopt.problems.base import Problem
+from ioopt.problems.rows import Rows
 from ioopt.protocols import CheckReport, Known
 from ioopt.registry import solvers_for
 from ioopt.result import Status, StopReason, Violation, relative_gap, violation
@@ -220,6 +221,8 @@ def false_schedule(
     Parts that have an ``id`` are matched by the ``id``. Fields that are not stated are
     not compared, but no item of a list may be missing.
     """
+    if isinstance(true, Rows):
+        true = true.rows()
     # Most parts are equal to the bit, which plain comparison finds much faster.
     if stated is None or stated == true:
         return []

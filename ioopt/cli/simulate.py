@@ -25,6 +25,7 @@ from ioopt.problems.replication import (
     ReplayOptions,
     ReplicationPlan,
 )
+from ioopt.problems.rows import plain
 from ioopt.protocols import Metrics, Simulation
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay
@@ -188,7 +189,7 @@ def simulate(
         "kind": kind.kind,
         "metrics": dict(replayed.metrics),
         **spread,
-        "schedule": replayed.schedule,
+        "schedule": plain(replayed.schedule),
         **decided,
     }
     if timeline is not None:

@@ -116,7 +116,7 @@ def solve(
         )
     if now:
         if output is not None:
-            write_text(output, result.to_json())
+            write_text(output, result.json_pieces())
         click.echo(dump_json(result.plan), nl=False)
         tell(result)
     else:
@@ -129,7 +129,7 @@ def print_result(result: Result, output: str | None, form: str) -> None:
     ``json``, unless it was written to standard output.
     """
     if output is not None:
-        write_text(output, result.to_json())
+        write_text(output, result.json_pieces())
     if output != "-":
         text = result.to_json() if form == "json" else result.table()
         click.echo(text, nl=False)

@@ -143,7 +143,12 @@ def _bounded(
 
 
 def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
-    """Write *content* to a file, as a whole or not at all.
+    """Write *content* to a file; see :func:`write_pieces`."""
+    write_pieces(target, [content])
+
+
+def write_pieces(target: str | os.PathLike[str], pieces: Iterable[bytes]) -> None:
+    """Write *pieces* one after the other to a file, as a whole or not at all.
 
     A new or regular file is written under a temporary name in the same folder and then
     renamed. It keeps its mode and owner. A symbolic link stays, and the file to which
@@ -154,7 +159,7 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
     """
     path = Path(target)
     if path.suffix == ".gz":
-        content = gzip.compress(content, mtime=0)
+        pieces = [gzip.compress(b"".join(pieces), mtime=0)]
     try:
         known = _stat(path)
         descriptor = _descriptor(path)
@@ -162,11 +167,12 @@ def write_bytes(target: str | os.PathLike[str], content: bytes) -> None:
             sys.stdout.flush()
             # If opened again, a file would be written from its beginning.
             with os.fdopen(os.dup(descriptor), "wb") as out:
-                out.write(content)
+                out.writelines(pieces)
         elif known is None or (stat.S_ISREG(known.st_mode) and known.st_nlink == 1):
-            _replace(os.path.realpath(path), known, content)
+            _replace(os.path.realpath(path), known, pieces)
         else:
-            path.write_bytes(content)
+            with open(path, "wb") as out:
+                out.writelines(pieces)
     except BrokenPipeError:
         raise  # The reader of a pipe has ended, as may happen to standard output.
     except OSError as error:
@@ -233,14 +239,14 @@ def _descriptor(path: Path) -> int | None:
     return int(found[1])
 
 
-def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
-    """Write *content* to a temporary file next to *path*, then rename it to *path*."""
+def _replace(path: str, known: os.stat_result | None, pieces: Iterable[bytes]) -> None:
+    """Write *pieces* to a temporary file next to *path*, then rename it to *path*."""
     if known is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, "the file is write-protected")
     handle, temporary = tempfile.mkstemp(prefix=".ioopt-", dir=os.path.dirname(path))
     try:
         with os.fdopen(handle, "wb") as raw:
-            raw.write(content)
+            raw.writelines(pieces)
             raw.flush()
             if known is None:
                 umask = os.umask(0)
@@ -260,12 +266,15 @@ def _replace(path: str, known: os.stat_result | None, content: bytes) -> None:
         raise
 
 
-def write_text(target: str | os.PathLike[str], text: str) -> None:
-    """Write *text* to a file like :func:`write_bytes`; ``-`` is standard output."""
+def write_text(target: str | os.PathLike[str], text: str | Iterable[str]) -> None:
+    """Write *text*, whole or in pieces, to a file like :func:`write_pieces`; ``-`` is
+    standard output.
+    """
+    pieces = [text] if isinstance(text, str) else text
     if os.fspath(target) == "-":
-        sys.stdout.write(text)
+        sys.stdout.writelines(pieces)
     else:
-        write_bytes(target, text.encode())
+        write_pieces(target, (piece.encode() for piece in pieces))
 
 
 def named(source: str | os.PathLike[str]) -> str:

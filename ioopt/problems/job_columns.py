@@ -1,35 +1,33 @@
-"""Hold the rows ``schedule.jobs`` of batch I/O as columns, which take a tenth of the
-memory of dictionaries.
-"""
+"""Hold the rows ``schedule.jobs`` of batch I/O as columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ioopt.problems.base import JobId, Json
+from ioopt.problems.rows import Rows
 
 Reals = NDArray[np.float64]
 Wholes = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 NO_NODE = -(1 << 62)
 """The ``first_node`` of a job that has none."""
-ROWS_AT_ONCE = 10_000
-"""Number of rows that :meth:`JobColumns.pieces` makes at a time."""
 
 
-@dataclass(frozen=True)
-class JobColumns:
+@dataclass(frozen=True, eq=False)
+class JobColumns(Rows):
     """Jobs of a schedule with their I/O requests and the rates of these, as columns.
 
     The requests of job k are those from ``offset[k]`` to ``offset[k + 1] - 1``, and the
     spans of request r those from ``edges[r]`` to ``edges[r + 1] - 1``. Times are in
     seconds, rates in bytes per second. A ``grant`` or a ``finish`` that did not happen
-    is NaN. ``first_node`` is ``NO_NODE`` where a job has none. ``nodes`` are the numbers of a
-    job's nodes; None where jobs list none. ``timed`` tells which requests state rates.
+    is NaN. ``first_node`` is ``NO_NODE`` where a job has none. ``nodes`` are the
+    numbers of a job's nodes; None where jobs list none. ``timed`` tells which requests
+    state rates.
     """
 
     ids: Sequence[JobId]
@@ -58,10 +56,31 @@ class JobColumns:
         """Return the number of the job of each request."""
         return np.repeat(np.arange(len(self)), np.diff(self.offset))
 
-    def pieces(self) -> Iterator[list[Json]]:
-        """Yield the rows as dictionaries, some thousands at a time."""
-        for first in range(0, len(self), ROWS_AT_ONCE):
-            yield self.rows(first, min(first + ROWS_AT_ONCE, len(self)))
+    def taken(self, places: Wholes) -> JobColumns:
+        """Return the rows at *places*, in that order."""
+        offset, requests = _parts(self.offset, places)
+        edges, spans = _parts(self.edges, requests)
+        nodes = self.nodes
+        return replace(
+            self,
+            ids=[self.ids[k] for k in places],
+            start=self.start[places],
+            end=self.end[places],
+            killed=self.killed[places],
+            allocated=[self.allocated[k] for k in places],
+            first_node=self.first_node[places],
+            nodes=None if nodes is None else [nodes[k] for k in places],
+            offset=offset,
+            phase=self.phase[requests],
+            request=self.request[requests],
+            grant=self.grant[requests],
+            finish=self.finish[requests],
+            timed=self.timed[requests],
+            edges=edges,
+            since=self.since[spans],
+            until=self.until[spans],
+            rate=self.rate[spans],
+        )
 
     def rows(self, first: int = 0, last: int | None = None) -> list[Json]:
         """Return the rows from *first* to *last* - 1 as dictionaries."""
@@ -103,7 +122,7 @@ class JobColumns:
             return []
         requests = slice(first, last)
         grants, finishes = (
-            np.where(np.isnan(column), None, column).tolist()
+            [time if time == time else None for time in column.tolist()]  # not NaN
             for column in (self.grant[requests], self.finish[requests])
         )
         found: list[Json] = [
@@ -134,11 +153,18 @@ class JobColumns:
         return found
 
 
-def plain(schedule: Json | None) -> Json | None:
-    """Return *schedule* with dictionaries in place of columns."""
-    if schedule is None:
-        return None
-    return {
-        name: part.rows() if isinstance(part, JobColumns) else part
-        for name, part in schedule.items()
-    }
+def offsets(counts: Sequence[int] | Wholes) -> Wholes:
+    """Return the running totals of *counts*, from 0."""
+    found = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=found[1:])
+    return found
+
+
+def _parts(offset: Wholes, chosen: Wholes) -> tuple[Wholes, Wholes]:
+    """Return, for the *chosen* parts one after the other, where each begins, and the
+    indices of their items. Part k has the items from ``offset[k]`` on.
+    """
+    counts = np.diff(offset)[chosen]
+    first = offsets(counts)
+    shift = np.repeat(offset[chosen] - first[:-1], counts)
+    return first, np.arange(first[-1]) + shift

@@ -20,11 +20,18 @@ from ioopt.checks.batch_io.rates import (
     check_rates,
     check_totals,
 )
-from ioopt.checks.batch_io.table import Table, offsets, parts_of, read_rows, sums
+from ioopt.checks.batch_io.table import Table, marked, parts_of, read_rows, sums
 from ioopt.checks.batch_io.terms import Terms
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
-from ioopt.problems.job_columns import NO_NODE, Flags, JobColumns, Reals, Wholes
+from ioopt.problems.job_columns import (
+    NO_NODE,
+    Flags,
+    JobColumns,
+    Reals,
+    Wholes,
+    offsets,
+)
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
@@ -101,11 +108,11 @@ def _check_jobs(terms: Terms, table: Table) -> Iterator[Violation]:
 
 def _times(terms: Terms, table: Table) -> Iterator[Violation]:
     start, end = table.rows.start, table.rows.end
-    for k in np.flatnonzero(start < table.submit - table.slack):
+    for k in marked(start < table.submit - table.slack):
         begun, submit = float(start[k]), float(table.submit[k])
         text = f"starts at {begun!r}, before its submission at {submit!r}"
         yield violation("start", table.name(k), text, submit - begun)
-    for k in np.flatnonzero(end < start):
+    for k in marked(end < start):
         begun, over = float(start[k]), float(end[k])
         text = f"ends at {over!r}, before its start at {begun!r}"
         yield violation("end", table.name(k), text, begun - over)
@@ -117,19 +124,19 @@ def _walltime(terms: Terms, table: Table) -> Iterator[Violation]:
     """
     killed = table.rows.killed
     if not terms.problem.options.kill:
-        for k in np.flatnonzero(killed):
+        for k in marked(killed):
             text = "is killed, but options.kill is off"
             yield violation("kill", table.name(k), text)
         return
     limit = table.rows.start + table.walltime
     over = table.rows.end - limit
-    for k in np.flatnonzero(killed & (np.abs(over) > table.slack)):
+    for k in marked(killed & (np.abs(over) > table.slack)):
         text = (
             f"is killed at {float(table.rows.end[k])!r}, its walltime ends at "
             f"{float(limit[k])!r}"
         )
         yield violation("kill", table.name(k), text, abs(float(over[k])))
-    for k in np.flatnonzero(~killed & (over > table.slack)):
+    for k in marked(~killed & (over > table.slack)):
         text = (
             f"ends at {float(table.rows.end[k])!r}, after its walltime at "
             f"{float(limit[k])!r}"
@@ -153,15 +160,15 @@ def _partition(terms: Terms, table: Table) -> Iterator[Violation]:
     first = table.rows.first_node
     placed = first != NO_NODE
     if machine.allocation == "flat":
-        for k in np.flatnonzero(placed):
+        for k in marked(placed):
             text = "names a first node, but the machine is flat"
             yield violation("partition", table.name(k), text)
         return
     beyond = (first < 0) | (first > machine.nodes - table.nodes)
-    for k in np.flatnonzero(placed & beyond):
+    for k in marked(placed & beyond):
         text = f"its nodes from {first[k]} on exceed the machine"
         yield violation("partition", table.name(k), text)
-    for k in np.flatnonzero(placed & ~beyond & (first % table.nodes != 0)):
+    for k in marked(placed & ~beyond & (first % table.nodes != 0)):
         text = (
             f"first node {first[k]} is not a multiple of the block's {table.nodes[k]} "
             "nodes"
@@ -203,7 +210,7 @@ def _phases(terms: Terms, table: Table) -> Iterator[Violation]:
     last_of_job = place == np.diff(rows.offset)[owner] - 1
     misplaced = ~exists | (rows.phase != wanted) | (unfinished & ~last_of_job)
     wrong_job = np.zeros(len(table), bool)
-    for k in np.flatnonzero(misplaced):
+    for k in marked(misplaced):
         name = table.name(owner[k])
         if wrong_job[owner[k]]:
             continue
@@ -216,7 +223,7 @@ def _phases(terms: Terms, table: Table) -> Iterator[Violation]:
             text = f"has a request after that of phase {rows.phase[k]}, which does not "
             text += "finish"
         yield violation("phases", name, text)
-    for k in np.flatnonzero(unfinished & ~rows.killed[owner]):
+    for k in marked(unfinished & ~rows.killed[owner]):
         text = f"phase {rows.phase[k]} never finishes"
         yield violation("finish", table.name(owner[k]), text)
     right = ~wrong_job[owner]
@@ -224,7 +231,7 @@ def _phases(terms: Terms, table: Table) -> Iterator[Violation]:
     before[1:] = np.where(place[1:] > 0, table.last[:-1], before[1:])
     due = before + (steps.seconds[step] if len(steps.seconds) else 0.0)
     off = np.abs(rows.request - due)
-    for k in np.flatnonzero(right & (off > table.slack[owner])):
+    for k in marked(right & (off > table.slack[owner])):
         text = (
             f"phase {rows.phase[k]} is requested at {float(rows.request[k])!r}, its "
             f"compute ends at {float(due[k])!r}"
@@ -243,7 +250,7 @@ def _too_soon(table: Table, right: Flags) -> Iterator[Violation]:
     least = table.asked / table.peak[owner]
     fastest = rows.request + least
     early = rows.finish < fastest - table.slack[owner] - RELATIVE * least
-    for k in np.flatnonzero(right & early):
+    for k in marked(right & early):
         text = (
             f"phase {rows.phase[k]} finishes at {float(rows.finish[k])!r}; at its peak "
             f"rate not before {float(fastest[k])!r}"
@@ -272,11 +279,11 @@ def _ends(table: Table, steps: "Steps", wrong: Flags) -> Iterator[Violation]:
     now += seconds
     late = now >= rows.end - table.slack
     missing = lacks & ~open_end & ~wrong & ~(rows.killed & late)
-    for k in np.flatnonzero(missing):
+    for k in marked(missing):
         text = f"needs a request of phase {steps.phase[following[k]]} next, but has "
         yield violation("phases", table.name(k), text + "nothing")
     ended = ~rows.killed & ~lacks & ~open_end & ~wrong
-    for k in np.flatnonzero(ended & (np.abs(rows.end - now) > table.slack)):
+    for k in marked(ended & (np.abs(rows.end - now) > table.slack)):
         text = f"ends at {float(rows.end[k])!r}, its last phase at {float(now[k])!r}"
         yield violation("end", table.name(k), text, abs(float(rows.end[k] - now[k])))
 
@@ -334,11 +341,11 @@ def _check_nodes(terms: Terms, table: Table) -> Iterator[Violation]:
     order = np.argsort(np.concatenate([end, begin]), kind="stable")
     nodes = table.nodes[held]
     used = np.cumsum(np.concatenate([-nodes, nodes])[order])
-    for at in np.flatnonzero((order >= len(held)) & (used > most)):
+    for at in marked((order >= len(held)) & (used > most)):
         k = held[order[at] - len(held)]
         text = (
-            f"starts at {float(rows.start[k])!r} when {used[at]} of {most} nodes are in "
-            "use"
+            f"starts at {float(rows.start[k])!r} when {used[at]} of {most} nodes are "
+            "in use"
         )
         yield violation("nodes", table.name(k), text, float(used[at] - most))
     yield from _overlaps(terms, table, held)
@@ -357,7 +364,7 @@ def _overlaps(terms: Terms, table: Table, held: Wholes) -> Iterator[Violation]:
     end = table.rows.end[owner]
     shared = (node[1:] == node[:-1]) & (end[:-1] > begin[1:])
     told: set[int] = set()
-    for at in np.flatnonzero(shared):
+    for at in marked(shared):
         k, other = int(owner[at + 1]), int(owner[at])
         if k not in told:
             told.add(k)
@@ -395,7 +402,7 @@ def _check_starts(table: Table) -> Iterator[Violation]:
     start = table.rows.start
     near = np.searchsorted(times, start - table.slack)
     reached = np.append(times, np.inf)[near]
-    for k in np.flatnonzero(reached > start + table.slack):
+    for k in marked(reached > start + table.slack):
         text = f"starts at {float(start[k])!r}, when no job arrives or ends"
         yield violation("start", table.name(k), text)
 
@@ -475,14 +482,15 @@ def _delays(table: Table) -> Reals:
     rows = table.rows
     took = rows.finish - rows.request - table.asked / table.peak[table.owner]
     done = ~np.isnan(rows.finish)
-    return np.bincount(table.owner[done], took[done], len(table))
+    return np.asarray(np.bincount(table.owner[done], took[done], len(table)), float)
 
 
 def _overlap(since: Reals, until: Reals, begin: float, end: float) -> Reals:
     """Return the seconds of each span from *since* to *until* that lie between *begin*
     and *end*.
     """
-    return np.maximum(0.0, np.minimum(until, end) - np.maximum(since, begin))
+    inside: Reals = np.minimum(until, end) - np.maximum(since, begin)
+    return np.maximum(inside, 0.0)
 
 
 def _useful(table: Table, begin: float, end: float) -> tuple[Reals, Reals]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ioopt.checks import Load, overloads
-from ioopt.checks.batch_io.table import Table
+from ioopt.checks.batch_io.table import Table, marked
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
 from ioopt.problems.job_columns import Flags, Reals
 from ioopt.result import Violation, violation
@@ -40,7 +40,7 @@ def check_grants(table: Table) -> Iterator[Violation]:
     timed = np.flatnonzero(np.diff(rows.edges) > 0)
     first[timed] = rows.since[rows.edges[timed]]
     late = known & inside & (np.abs(first - grant) > slack)
-    for k in np.flatnonzero(never | outside | late):
+    for k in marked(never | outside | late):
         given = float(grant[k])
         text = f"is first granted at {given!r}, its first rate begins at {first[k]!r}"
         if never[k]:
@@ -82,7 +82,7 @@ def _check_spans(terms: Terms, table: Table) -> Iterator[Violation]:
         partial = rate < peak * (1 - RELATIVE)
     rules = {"rates": misplaced, "peak": too_fast, "conservative": partial}
     for rule, broken in rules.items():
-        for k in np.flatnonzero(broken):
+        for k in marked(broken):
             request = of[k]
             given, most = float(rate[k]), float(peak[k])
             text = (
@@ -111,7 +111,7 @@ def _check_bytes(table: Table) -> Iterator[Violation]:
     off = np.abs(moved - volume)
     wrong = rows.timed & (off > tolerance)
     wrong &= ~np.isnan(rows.finish) | (moved > volume)
-    for k in np.flatnonzero(wrong):
+    for k in marked(wrong):
         text = (
             f"phase {rows.phase[k]} moves {float(moved[k])!r} bytes of "
             f"{float(volume[k])!r}"
@@ -244,14 +244,15 @@ def check_capacity(terms: Terms, table: Table) -> Iterator[Violation]:
     begin = np.where(np.isnan(rows.grant), rows.request, rows.grant)[done]
     end, size, owner = rows.finish[done], table.asked[done], table.owner[done]
     tight = _contended(terms.storage, begin, end, size)
-    columns = (column[tight].tolist() for column in (begin, end, size, owner))
-    loads = [Load(*numbers) for numbers in zip(*columns)]
+    names = [table.name(k) for k in owner[tight].tolist()]
+    columns = (column[tight].tolist() for column in (begin, end, size))
+    loads = [Load(*numbers) for numbers in zip(*columns, names)]
     for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
         text = (
             f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to "
             "move then"
         )
-        yield violation("storage", table.name(load.item), text, left)
+        yield violation("storage", str(load.item), text, left)
 
 
 def _contended(storage: float, begin: Reals, end: Reals, size: Reals) -> Flags:

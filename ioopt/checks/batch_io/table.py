@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -14,7 +14,14 @@ import numpy as np
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
 from ioopt.problems.base import LARGEST, JobId, Json
 from ioopt.problems.batch_io import Job
-from ioopt.problems.job_columns import NO_NODE, JobColumns, Reals, Wholes
+from ioopt.problems.job_columns import (
+    NO_NODE,
+    Flags,
+    JobColumns,
+    Reals,
+    Wholes,
+    offsets,
+)
 from ioopt.result import Violation, violation
 
 UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
@@ -115,13 +122,6 @@ def _require_finite(values: list[Any]) -> None:
         raise ValueError("a time or a rate is not a number")
 
 
-def offsets(counts: Sequence[int] | Wholes) -> Wholes:
-    """Return the running totals of *counts*, from 0."""
-    found = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=found[1:])
-    return found
-
-
 def read_rows(rows: Sequence[Json]) -> tuple[JobColumns, list[Violation]]:
     """Return the columns of *rows*, and a violation for each row that is left out
     because it cannot be read.
@@ -168,7 +168,7 @@ class Table:
         jobs = [problem.jobs[k] for k, _ in order]
         places = [place for _, place in order]
         if places != list(range(len(rows))):
-            rows = _taken(rows, np.array(places, np.int64))
+            rows = rows.taken(np.array(places, np.int64))
         machine = problem.machine
         widths = {
             size: machine.allocated_nodes(size) for size in {j.nodes for j in jobs}
@@ -251,6 +251,12 @@ class Table:
         return self.jobs[job].id
 
 
+def marked(flags: Flags) -> list[int]:
+    """Return the indices of the items that are true."""
+    found: list[int] = np.flatnonzero(flags).tolist()
+    return found
+
+
 def sums(values: Reals, first: Wholes) -> Reals:
     """Return the sum of each part of *values*; *first* are the indices at which the
     parts begin. No part is empty.
@@ -293,40 +299,3 @@ def _matched(
         if k not in rows:
             found.append(violation("job-missing", str(name), "is not in the schedule"))
     return sorted(rows.items()), found
-
-
-def _taken(rows: JobColumns, places: Wholes) -> JobColumns:
-    """Return the rows at *places*, in that order."""
-    offset, requests = _parts(rows.offset, places)
-    edges, spans = _parts(rows.edges, requests)
-    nodes = rows.nodes
-    return replace(
-        rows,
-        ids=[rows.ids[k] for k in places],
-        start=rows.start[places],
-        end=rows.end[places],
-        killed=rows.killed[places],
-        allocated=[rows.allocated[k] for k in places],
-        first_node=rows.first_node[places],
-        nodes=None if nodes is None else [nodes[k] for k in places],
-        offset=offset,
-        phase=rows.phase[requests],
-        request=rows.request[requests],
-        grant=rows.grant[requests],
-        finish=rows.finish[requests],
-        timed=rows.timed[requests],
-        edges=edges,
-        since=rows.since[spans],
-        until=rows.until[spans],
-        rate=rows.rate[spans],
-    )
-
-
-def _parts(offset: Wholes, chosen: Wholes) -> tuple[Wholes, Wholes]:
-    """Return, for the *chosen* parts one after the other, where each begins, and the
-    indices of their items. Part k has the items from ``offset[k]`` on.
-    """
-    counts = np.diff(offset)[chosen]
-    first = offsets(counts)
-    shift = np.repeat(offset[chosen] - first[:-1], counts)
-    return first, np.arange(first[-1]) + shift

@@ -1,127 +1,98 @@
 """Turn a simulated run into the documented schedule and the metrics of rule 22."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 
 from ioopt.decisions.ordering import Number
 from ioopt.problems.base import Json
+from ioopt.problems.job_columns import NO_NODE, JobColumns
 from ioopt.sim.batch_io.trace import Run, Trace, known
-
-Rates = list[list[list[float]]]
-Seconds = list[float | None]
 
 
 def schedule_of(trace: Trace, run: Run) -> Json:
     """Return the schedule of a run: jobs in the order of the problem, times in seconds.
 
-    A job has the required keys and also ``allocated_nodes`` and ``first_node`` (of its
-    partition; null on flat machines). Where units are numbered it has ``nodes`` too. If
-    the run recorded rates, the schedule has ``storage_bytes_per_second``, and every
-    request has ``rates``: a row [from, until, bytes per second] for each time span with
-    a rate above 0. Exact runs add ``exact``, with rational numbers as text.
+    ``jobs`` are :class:`JobColumns`, which stand for rows with the required keys and
+    also ``allocated_nodes`` and ``first_node`` (of its partition; null on flat
+    machines). Where units are numbered a row has ``nodes`` too. If the run recorded
+    rates, the schedule has ``storage_bytes_per_second``, and every request has
+    ``rates``: a row [from, until, bytes per second] for each time span with a rate
+    above 0. Exact runs have a list of rows and add ``exact``, with rational numbers as
+    text.
     """
-    rates = _by_place(run)
-    times = [
-        _seconds(column, trace.limits.exact)
-        for column in (run.request, run.grant, run.finish)
-    ]
-    jobs: list[Json] = [{}] * len(trace)
-    for j, place in enumerate(trace.position):
-        jobs[place] = _job(trace, run, rates, times, j)
-    schedule: Json = {"jobs": jobs}
-    if rates is not None:
+    place = np.empty(len(trace), np.int64)
+    place[trace.position] = np.arange(len(trace))
+    columns = columns_of(trace, run).taken(place)
+    schedule: Json = {"jobs": columns}
+    if run.rates is not None:
         schedule["storage_bytes_per_second"] = float(
             trace.machine.storage_bytes_per_second
         )
     if trace.limits.exact:
+        schedule["jobs"] = _exact_rows(trace, run, columns.rows(), place.tolist())
         schedule["exact"] = {
             name: _text(value) for name, value in metrics_of(trace, run).items()
         }
     return schedule
 
 
-def _seconds(column: list[Number], use_exact: bool) -> Seconds:
-    """Return the times of *column* as floats; None for those that are not known."""
-    # A time that is not known is NaN, which does not equal itself.
-    if use_exact:
-        return [float(time) if time == time else None for time in column]
-    return [time if time == time else None for time in column]
-
-
-def _by_place(run: Run) -> Rates | None:
-    """Return, for each request, its time spans as [from, until, rate], ordered by time;
-    None if no rates were recorded.
-    """
-    if run.rates is None:
-        return None
-    rows = np.array(run.rates, float).reshape(-1, 4)
+def columns_of(trace: Trace, run: Run) -> JobColumns:
+    """Return the jobs of a run, in the order of the trace."""
+    request = np.array(run.request, float)
+    asked = np.flatnonzero(~np.isnan(request))  # phases with a request
+    first = np.array(trace.offset, np.int64)
+    offset = np.searchsorted(asked, first)
+    owner = np.repeat(np.arange(len(trace)), np.diff(offset))
+    rates = np.empty((0, 4)) if run.rates is None else np.array(run.rates, float)
     # The spans of a request are in order of time already.
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    edges = np.searchsorted(rows[:, 0], np.arange(len(run.request) + 1)).tolist()
-    spans = rows[:, 1:].tolist()
-    return [spans[first:last] for first, last in pairwise(edges)]
+    rates = rates[np.argsort(rates[:, 0], kind="stable")]
+    wide = trace.machine.unit_nodes
+    block = np.array(run.block, np.int64)
+    return JobColumns(
+        ids=trace.ids,
+        start=np.array(run.start, float),
+        end=np.array(run.end, float),
+        killed=np.array(run.killed, bool),
+        allocated=trace.allocated,
+        first_node=np.where(block < 0, NO_NODE, block * wide),
+        nodes=None if run.units is None else [_nodes(row, wide) for row in run.units],
+        offset=offset,
+        phase=asked - first[owner],
+        request=request[asked],
+        grant=np.array(run.grant, float)[asked],
+        finish=np.array(run.finish, float)[asked],
+        timed=np.full(len(asked), run.rates is not None),
+        edges=np.append(np.searchsorted(rates[:, 0], asked), len(rates)),
+        since=rates[:, 1],
+        until=rates[:, 2],
+        rate=rates[:, 3],
+    )
 
 
-def _job(
-    trace: Trace, run: Run, rates: Rates | None, times: list[Seconds], j: int
-) -> Json:
-    """Return the row of the schedule for job number *j*."""
-    first_node = None
-    if run.block[j] >= 0:
-        first_node = run.block[j] * trace.machine.unit_nodes
-    places = range(trace.offset[j], trace.offset[j + 1])
-    job: Json = {
-        "id": trace.ids[j],
-        "start_seconds": float(run.start[j]),
-        "end_seconds": float(run.end[j]),
-        "killed": bool(run.killed[j]),
-        "allocated_nodes": trace.allocated[j],
-        "first_node": first_node,
-        "io": _requests(trace, run, rates, times, places),
-    }
-    if run.units is not None:
-        wide = trace.machine.unit_nodes
-        nodes: list[int] = []
-        for unit in run.units[j]:
-            nodes += range(unit * wide, (unit + 1) * wide)
-        job["nodes"] = nodes
-    if trace.limits.exact:
-        job["exact"] = {"start": _text(run.start[j]), "end": _text(run.end[j])}
-    return job
+def _nodes(units: Sequence[int], wide: int) -> list[int]:
+    """Return the numbers of the nodes of *units*, which have *wide* nodes each."""
+    return [unit * wide + k for unit in units for k in range(wide)]
 
 
-def _requests(
-    trace: Trace,
-    run: Run,
-    rates: Rates | None,
-    times: list[Seconds],
-    places: range,
+def _exact_rows(
+    trace: Trace, run: Run, rows: list[Json], place: list[int]
 ) -> list[Json]:
-    """Return the schedule's rows for the requests of one job; *places* are the indices
-    of its phases.
+    """Return *rows* with the times of an exact run as text; row k is that of job
+    ``place[k]`` of the trace.
     """
-    found: list[Json] = []
-    columns = (column[places.start : places.stop] for column in times)
-    for place, request, grant, finish in zip(places, *columns):
-        if request is not None:
-            record: Json = {
-                "phase": place - places.start,
-                "request_seconds": request,
-                "first_grant_seconds": grant,
-                "finish_seconds": finish,
+    for job, j in zip(rows, place):
+        job["exact"] = {"start": _text(run.start[j]), "end": _text(run.end[j])}
+        for record in job["io"]:
+            k = trace.offset[j] + record["phase"]
+            record["exact"] = {
+                "request": _text(run.request[k]),
+                "first_grant": _text(run.grant[k]),
+                "finish": _text(run.finish[k]),
             }
-            if rates is not None:
-                record["rates"] = rates[place]
-            if trace.limits.exact:
-                exact = run.request[place], run.grant[place], run.finish[place]
-                record["exact"] = dict(
-                    zip(("request", "first_grant", "finish"), map(_text, exact))
-                )
-            found.append(record)
-    return found
+    return rows
 
 
 def _text(value: Number | None) -> str | None:
