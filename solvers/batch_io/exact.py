@@ -161,14 +161,15 @@ def _rows(
     """
     places = {name: j for j, name in enumerate(trace.ids)}
     keys = []
+    volume = trace.volume.tolist()
     for job in problem.jobs:
         j = places[job.id]
         so_far = 0.0
         found = []
         for place in range(trace.offset[j], trace.offset[j + 1]):
-            if trace.volume[place] > 0:
+            if volume[place] > 0:
                 found.append((trace.rank[j], so_far))
-                so_far += trace.volume[place] / trace.peak[j]
+                so_far += volume[place] / trace.peak[j]
         if found:
             keys.append(found)
     storage = trace.limits.storage

@@ -12,7 +12,7 @@ import numpy as np
 from ioopt.checks import Load, overloads
 from ioopt.checks.batch_io.table import Table, marked
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
-from ioopt.problems.job_columns import Flags, Reals
+from ioopt.problems.job_columns import Flags, Reals, Wholes
 from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9
@@ -243,48 +243,51 @@ def check_capacity(terms: Terms, table: Table) -> Iterator[Violation]:
     done = ~np.isnan(rows.finish) & ~np.isnan(table.asked)
     begin = np.where(np.isnan(rows.grant), rows.request, rows.grant)[done]
     end, size, owner = rows.finish[done], table.asked[done], table.owner[done]
-    tight = _contended(terms.storage, begin, end, size)
-    names = [table.name(k) for k in owner[tight].tolist()]
-    columns = (column[tight].tolist() for column in (begin, end, size))
-    loads = [Load(*numbers) for numbers in zip(*columns, names)]
-    for load, left in overloads(terms.storage, loads, SLACK_SECONDS):
+
+    def late(chosen: Wholes) -> list[tuple[Load, float]]:
+        names = [table.name(k) for k in owner[chosen].tolist()]
+        columns = (column[chosen].tolist() for column in (begin, end, size))
+        loads = [Load(*numbers) for numbers in zip(*columns, names)]
+        return overloads(terms.storage, loads, SLACK_SECONDS)
+
+    if not late(pressed(terms.storage, begin, end, size)):
+        return
+    # Which of several transfers is late depends on all of them.
+    for load, left in late(np.arange(len(size))):
         text = (
             f"cannot finish at {load.end!r}: the storage has {left:.6g} bytes left to "
             "move then"
         )
-        yield violation("storage", str(load.item), text, left)
+        yield violation("storage", load.item, text, left)
 
 
-def _contended(storage: float, begin: Reals, end: Reals, size: Reals) -> Flags:
-    """Return which transfers need a closer look: those of a busy period in which they
-    would exceed the *storage*'s rate if each moved its bytes evenly.
+def pressed(storage: float, begin: Reals, end: Reals, size: Reals) -> Wholes:
+    """Return the transfers that *storage* bytes/s may be too slow for; those left out
+    end in time, and delay none of these.
 
-    A busy period is a span without a gap between transfers. In all others even rates
-    show that the storage can move the bytes.
+    The storage is busy from the begin of a transfer until it has moved all bytes that
+    it was asked for so far, in any order. A transfer that ends after that busy period
+    is done, and by earliest deadline it waits for all others of the period. Without it
+    the period is shorter, so that more transfers may end after it.
     """
-    if not len(begin):
-        return np.zeros(0, bool)
-    order = np.lexsort((end, begin))
-    reached = np.maximum.accumulate(end[order])
-    opens = np.append(True, begin[order][1:] > reached[:-1])
-    period = np.empty(len(begin), np.int64)
-    period[order] = np.cumsum(opens) - 1
-    seconds = end - begin
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(size > 0, size / seconds, 0.0)
-    short = (seconds <= 0) & (size > 0)
-    time = np.concatenate([end, begin])
-    change = np.concatenate([-rate, rate])
-    change[np.tile(short, 2)] = 0.0
-    at = np.argsort(time, kind="stable")
-    above = np.cumsum(change[at]) > storage * (1 - EVEN)
-    busy = np.zeros(period.max() + 1, bool)
-    busy[np.tile(period, 2)[at[above]]] = True
-    busy[period[short]] = True
-    return busy[period]
+    left = np.lexsort((end, begin))
+    while len(left):
+        work = size[left] / storage
+        total = np.cumsum(work)
+        # The most by which the rounding of the sums can move an instant, in seconds.
+        rounding = 4 * len(left) * EPSILON * (total[-1] + np.abs(end).max())
+        finish = total + np.maximum.accumulate(begin[left] - (total - work))
+        opens = np.append(True, begin[left][1:] > finish[:-1] + rounding)
+        stops = finish[np.append(opens[1:], True)]
+        period = np.cumsum(opens) - 1
+        stay = end[left] < stops[period] + rounding
+        left = left[stay]
+        if stay.mean() > LEAST_GAIN:
+            break
+    return left
 
 
-EVEN = 1e-6
-"""Share of the storage's rate that even rates leave free; sums of millions of rates
-have smaller rounding errors.
-"""
+LEAST_GAIN = 0.9
+"""Share of transfers left at which another look at busy periods takes too long."""
+EPSILON = 2.0**-53
+"""Largest relative error of one rounding."""

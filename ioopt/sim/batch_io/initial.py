@@ -52,7 +52,6 @@ def system_of(
     rules = _rules(make, trace, policy, starts is None, record)
     requests = _requests(make, trace, policy)
     order, arrivals = _arrivals(trace, starts)
-    compute, volume = _phases(make, trace)
 
     # At an instant each job ends at most two spans: one when it leaves, one by a
     # decision.
@@ -64,8 +63,8 @@ def system_of(
         rules=rules,
         jobs=_jobs(make, trace, starts),
         requests=requests,
-        compute=compute,
-        volume=volume,
+        compute=make.floats(trace.compute),
+        volume=make.floats(trace.volume),
         asked=_reals(make, phases, math.nan),
         grant=_reals(make, phases, math.nan),
         finish=_reals(make, phases, math.nan),
@@ -130,16 +129,6 @@ def clock_of(make: Maker, limits: Limits, free: int) -> Clock:
 def _values(limits: Limits) -> dict[str, Number]:
     """Return the fields of *limits* by name."""
     return {field.name: getattr(limits, field.name) for field in fields(limits)}
-
-
-def _phases(make: Maker, trace: Trace) -> tuple[list[Number], list[Number]]:
-    """Return the compute seconds and the bytes of each phase of *trace*."""
-    if not make.compiled:
-        return make.floats(trace.compute), make.floats(trace.volume)
-    pieces = np.array(trace.pieces, float).reshape(-1, 3)
-    repeat = pieces[:, 2].astype(np.int64)
-    compute, volume = (np.repeat(pieces[:, k], repeat) for k in range(2))
-    return make.floats(compute), make.floats(volume)
 
 
 def _jobs(make: Maker, trace: Trace, starts: Starts | None) -> list[Job]:

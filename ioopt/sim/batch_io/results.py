@@ -44,8 +44,7 @@ def columns_of(trace: Trace, run: Run) -> JobColumns:
     request = np.array(run.request, float)
     asked = np.flatnonzero(~np.isnan(request))  # phases with a request
     first = np.array(trace.offset, np.int64)
-    offset = np.searchsorted(asked, first)
-    owner = np.repeat(np.arange(len(trace)), np.diff(offset))
+    owner = trace.owner[asked]
     rates = np.empty((0, 4)) if run.rates is None else np.array(run.rates, float)
     # The spans of a request are in order of time already.
     rates = rates[np.argsort(rates[:, 0], kind="stable")]
@@ -59,7 +58,7 @@ def columns_of(trace: Trace, run: Run) -> JobColumns:
         allocated=trace.allocated,
         first_node=np.where(block < 0, NO_NODE, block * wide),
         nodes=None if run.units is None else [_nodes(row, wide) for row in run.units],
-        offset=offset,
+        offset=np.searchsorted(asked, first),
         phase=asked - first[owner],
         request=request[asked],
         grant=np.array(run.grant, float)[asked],
@@ -148,17 +147,11 @@ def _delays(trace: Trace, run: Run) -> list[Number]:
     """Return the I/O delay of each job in seconds: the duration of its finished
     requests minus their duration at the peak rate.
     """
-    delays = []
-    for j, peak in enumerate(trace.peak):
-        phases = slice(trace.offset[j], trace.offset[j + 1])
-        total = trace.limits.zero
-        for request, finish, volume in zip(
-            run.request[phases], run.finish[phases], trace.volume[phases]
-        ):
-            if finish == finish:  # not NaN
-                total += finish - request - volume / peak
-        delays.append(total)
-    return delays
+    done = run.finish == run.finish  # not NaN
+    owner = trace.owner[done]
+    peak = np.array(trace.peak, trace.kind)
+    least = trace.volume[done] / peak[owner]
+    return trace.sums(run.finish[done] - run.request[done] - least, owner)
 
 
 def _sum(values: list[Number], zero: Number) -> Number:

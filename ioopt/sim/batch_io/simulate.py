@@ -6,17 +6,17 @@ both are equal to the bit.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ioopt.compiled.memory import Maker, array_of, column
 from ioopt.decisions.batch_io import IoPolicy
+from ioopt.decisions.ordering import Number
 from ioopt.errors import SimulationError
 from ioopt.sim.batch_io import engine
 from ioopt.sim.batch_io.initial import Starts, clock_of, system_of
 from ioopt.sim.batch_io.state import WORD, System
-from ioopt.sim.batch_io.trace import Run, Spans, Trace
+from ioopt.sim.batch_io.trace import Numbers, Run, Spans, Trace
 from ioopt.sim.pace import Pace
 
 COMPILED_INSTANTS = 4_000
@@ -67,9 +67,9 @@ def simulate_trace(
         end=column(run.jobs, "end"),
         killed=column(run.jobs, "killed"),
         block=column(run.jobs, "block"),
-        request=run.asked[:],
-        grant=run.grant[:],
-        finish=run.finish[:],
+        request=_times(run.asked, trace),
+        grant=_times(run.grant, trace),
+        finish=_times(run.finish, trace),
         units=_units(run) if starts is None else None,
         useful=clock.useful,
         events=clock.events,
@@ -78,6 +78,14 @@ def simulate_trace(
     if record_rates:
         rows = np.concatenate(spans) if spans else np.empty((0, 4))
         found.rates = _spread(trace, found, rows) if run.rules.shared else rows
+    return found
+
+
+def _times(times: list[Number], trace: Trace) -> Numbers:
+    """Return the *times* of all phases as an array."""
+    if trace.limits.exact:
+        return np.array(times, object)
+    found: Numbers = array_of(times, trace.num_phases)
     return found
 
 
@@ -116,13 +124,11 @@ def _spread(trace: Trace, run: Run, changes: Spans) -> Spans:
 
     From its grant to its finish, a request moves rho times its number of nodes.
     """
-    kind: Any = object if trace.limits.exact else float
-    granted = np.array(run.grant, kind)
-    finish = np.array(run.finish, kind)
-    place = np.flatnonzero(granted == granted)
-    job = np.searchsorted(trace.offset, place, side="right") - 1
-    since = granted[place]
-    until = finish[place]
+    kind = trace.kind
+    place = np.flatnonzero(run.grant == run.grant)
+    job = trace.owner[place]
+    since = run.grant[place]
+    until = run.finish[place]
     until = np.where(until == until, until, np.array(run.end, kind)[job])
     steps = np.array(changes, kind).reshape(-1, 4)[:, 1::2]
     times = np.append(steps[:, 0], np.inf)

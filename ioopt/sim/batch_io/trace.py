@@ -19,6 +19,8 @@ from ioopt.decisions.batch_io import Limits
 from ioopt.decisions.ordering import Number
 from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, QueueOptions
 
+Numbers = NDArray[Any]
+"""Floats, or in exact runs Fractions."""
 Piece = tuple[Number, Number, int]
 """Equal consecutive phases of a job: compute seconds, bytes, and number of phases."""
 
@@ -97,6 +99,11 @@ class Trace:
         return len(self.ids)
 
     @property
+    def kind(self) -> type[Any]:
+        """Return the type of the numbers in arrays: float, or object for Fractions."""
+        return object if self.limits.exact else float
+
+    @property
     def num_phases(self) -> int:
         """Return the total number of phases of all jobs."""
         return self.offset[-1]
@@ -122,34 +129,49 @@ class Trace:
         return (jobs + 2) * (units + 1)
 
     @cached_property
-    def compute(self) -> list[Number]:
+    def compute(self) -> Numbers:
         """Return the compute time of every phase, in seconds."""
-        found: list[Number] = []
-        for seconds, _, repeat in self.pieces:
-            found += [seconds] * repeat
-        return found
+        return self._of_phases(0)
 
     @cached_property
-    def volume(self) -> list[Number]:
+    def volume(self) -> Numbers:
         """Return the number of bytes of every phase."""
-        found: list[Number] = []
-        for _, volume, repeat in self.pieces:
-            found += [volume] * repeat
-        return found
+        return self._of_phases(1)
+
+    def _of_phases(self, item: int) -> Numbers:
+        """Return an item of the pieces, repeated for each phase."""
+        numbers = [piece[item] for piece in self.pieces]
+        repeat = [piece[2] for piece in self.pieces]
+        return np.repeat(np.array(numbers, self.kind), repeat)
+
+    @cached_property
+    def owner(self) -> NDArray[np.int64]:
+        """Return the number of the job of every phase."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offset))
+
+    def sums(self, values: Numbers, owner: NDArray[np.int64]) -> list[Number]:
+        """Return, for each job, the sum of the *values* that it owns, from left to
+        right.
+        """
+        if not self.limits.exact:
+            found: list[Number] = np.bincount(owner, values, len(self)).tolist()
+            return found
+        sums = [self.limits.zero] * len(self)
+        for j, value in zip(owner.tolist(), values):
+            sums[j] += value
+        return sums
 
     @cached_property
     def ideal(self) -> list[Number]:
         """Return the run time of each job on its allocated nodes without congestion, in
         seconds (rule 22).
         """
-        zero = self.limits.zero
-        sums = []
-        for j, peak in enumerate(self.peak):
-            phases = slice(self.offset[j], self.offset[j + 1])
-            computing = sum(self.compute[phases], zero)
-            moving = sum(self.volume[phases], zero) / peak
-            sums.append(computing + moving)
-        return sums
+        computing = self.sums(self.compute, self.owner)
+        moving = self.sums(self.volume, self.owner)
+        return [
+            seconds + volume / peak
+            for seconds, volume, peak in zip(computing, moving, self.peak)
+        ]
 
     @cached_property
     def iteration(self) -> list[Number]:
@@ -247,9 +269,9 @@ class Run:
     end: list[Number]
     killed: list[int]
     block: list[int]
-    request: list[Number]
-    grant: list[Number]
-    finish: list[Number]
+    request: Numbers
+    grant: Numbers
+    finish: Numbers
     units: list[Sequence[int]] | None = None
     useful: Number = 0
     rates: Spans | None = None
