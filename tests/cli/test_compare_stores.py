@@ -10,6 +10,7 @@ import ioopt
 from ioopt.campaign.grid import Config, build_grid
 from ioopt.campaign.store import Store
 from ioopt.campaign.work import perform
+from ioopt.comparing import opened
 from ioopt.comparing.runs import joined, runs_in
 from ioopt.metrics import paired_ratios
 
@@ -70,6 +71,8 @@ def test_runs_with_several_seeds_count_as_one(run, many):
     for variant in ("mine.py:again:step=1", "mine.py:again:step=2"):
         assert f"{variant}  12 (6)" in out
     assert "runs of one instance with several seeds" in " ".join(out.split())
+    runs = opened("s.sqlite").rows
+    assert len(runs) == 6 * 5  # of two repeats the first
 
 
 def test_failed_runs_of_a_store_are_told(run, many):
