@@ -170,28 +170,46 @@ def ratios_to(
     rows: Sequence[Mapping[str, Any]], baseline: str, metric: str
 ) -> dict[str, list[Pair]]:
     """Return, for each solver, the ratios of its *metric* to that of *baseline*, one
-    for each instance and seed.
+    for each instance and seed. A solver with one seed is compared with all seeds of the
+    other.
 
     Instances on which the baseline's value is 0 or negative are left out. A row without
     a sound plan, such as one with violations, has no ratio.
     """
-    values: dict[str, dict[tuple[str, int | None], float]] = {}
+    values: dict[str, dict[str, dict[int | None, float]]] = {}
     bases: dict[str, str] = {}
     for row in rows:
         own = values.setdefault(row["solver"], {})
         bases[row["instance"]] = base_of(row)
         value = measured(row, metric)
         if value is not None:
-            own[row["instance"], row.get("seed")] = value
-    base = {key: value for key, value in values.get(baseline, {}).items() if value > 0}
+            own.setdefault(row["instance"], {})[row.get("seed")] = value
+    base = values.get(baseline, {})
     found: dict[str, list[Pair]] = {}
     for solver, own in values.items():
         pairs = [
-            Pair(bases[key[0]], own[key] / base[key]) for key in base if key in own
+            Pair(bases[instance], ratio)
+            for instance in base
+            for ratio in _ratios_by_seed(own.get(instance, {}), base[instance])
         ]
         if pairs:
             found[solver] = pairs
     return found
+
+
+def _ratios_by_seed(
+    own: Mapping[int | None, float], base: Mapping[int | None, float]
+) -> list[float]:
+    """Return the ratios of *own* values to those of the *base*, both keyed by seed, for
+    equal seeds or, if one of both has one seed only, for all.
+    """
+    single = 1 in (len(own), len(base))
+    return [
+        value / to
+        for seed, value in own.items()
+        for other, to in base.items()
+        if to > 0 and (single or seed == other)
+    ]
 
 
 def independent_ratios(pairs: Sequence[Pair]) -> list[float]:

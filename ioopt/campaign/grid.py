@@ -75,8 +75,8 @@ class Config(Record):
 class Source:
     """An instance of the grid: the text of its file, or the recipe to generate it.
 
-    ``digest`` is the SHA-256 of the text, or of the recipe and the version of ioopt.
-    The points of an instance therefore stay the same when its file is renamed.
+    ``digest`` is that of the instance, or the SHA-256 of the recipe and the version of
+    ioopt. The points of an instance therefore stay the same when its file is renamed.
     """
 
     name: str = field(compare=False)
@@ -271,11 +271,21 @@ def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
     for path in paths:
         problem = load(path)
         text = dump_json(problem.model_dump(mode="json", by_alias=True), indent=None)
-        digest = hashlib.sha256(text.encode()).hexdigest()
         name = problem.name
         if name == "unnamed":
             name = Path(path).stem
-        yield Source(name, registry.kind_of_problem(problem).kind, digest, text=text)
+        kind = registry.kind_of_problem(problem).kind
+        labels = _labels(problem.meta or {})
+        yield Source(name, kind, problem.digest, text=text, labels=labels)
+
+
+def _labels(meta: Json) -> Json:
+    """Return preset, settings and seed with which an instance was generated, as far as
+    its *meta* states them.
+    """
+    found = {"preset": meta.get("preset"), **meta.get("settings", {})}
+    found["seed"] = meta.get("seed")
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _generated(entry: InstanceEntry) -> Iterator[Source]:
@@ -284,9 +294,11 @@ def _generated(entry: InstanceEntry) -> Iterator[Source]:
     for settings in _expand(entry.settings):
         # Refuse wrong settings here, before the workers meet them in every single
         # point.
+        read = settings
         if entry.preset is not None and entry.preset in kind.presets:
             preset = kind.presets[entry.preset]
-            parse_settings(preset, settings, f"preset {entry.preset}")
+            parsed = parse_settings(preset, settings, f"preset {entry.preset}")
+            read = parsed.model_dump(mode="json")
         else:
             # The generator has a default preset, and reports an unknown one.
             registry.generate(kind, entry.preset, settings, 0)
@@ -295,5 +307,5 @@ def _generated(entry: InstanceEntry) -> Iterator[Source]:
             name = "-".join([entry.preset or kind.kind, *words, f"seed={seed}"])
             recipe = {"preset": entry.preset, "settings": settings, "seed": seed}
             digest = content_key([kind.kind, recipe, __version__])
-            labels = {"preset": entry.preset, **settings}
+            labels = {"preset": entry.preset, **read, "seed": seed}
             yield Source(name, kind.kind, digest, recipe=recipe, labels=labels)

@@ -22,11 +22,12 @@ from ioopt.explaining import explain
 from ioopt.formats.native import dump_json, reading
 from ioopt.pictures import result_to_draw
 from ioopt.problems.base import Problem
-from ioopt.result import Status
+from ioopt.result import Result, Status
 from ioopt.run_statements import stated_of_run
 from ioopt.solving import check_plan, load, plan_of
 from ioopt.tables import percent, render, say, terminal_width
 from ioopt.units import column, counted, quantity, title
+from ioopt.verdict import proves
 
 EPILOG = """\b
 Examples:
@@ -102,6 +103,10 @@ def check(
     if expected:
         under = ", ".join(f"{key}={value}" for key, value in expected.items())
         click.echo(f"{result}: checked under {under}")
+    if not found and _proven_anew(problem, data, result, left):
+        left.remove("bound")
+        said = f"{quantity(str(data['objective_name']), data['bound'])}"
+        click.echo(f"{result}: the bound {said} was proven anew", err=True)
     _tell_unjudged(data, result, left)
     if found:
         return ExitCode.VIOLATIONS
@@ -114,6 +119,19 @@ def check(
         return ExitCode.ANSWER
     click.echo(f"{result}: no violation{_value_of_plan(problem, data, result)}")
     return ExitCode.ANSWER
+
+
+def _proven_anew(
+    problem: Problem, data: Mapping[str, Any], result: str, left: list[str]
+) -> bool:
+    """Return whether a short proof reaches the bound on which "optimal" rests."""
+    if "bound" not in left or data.get("status") != Status.OPTIMAL:
+        return False
+    kind = registry.kind_of_problem(problem)
+    metric = kind.metric(str(data["objective_name"]))
+    plan = plan_of(kind, data["plan"], result)
+    proven = kind.short_proof(problem, plan, metric.name)
+    return proven is not None and proves(metric.sense, data["bound"], proven)
 
 
 def _value_of_plan(problem: Problem, data: Mapping[str, Any], result: str) -> str:
@@ -170,6 +188,8 @@ def _explain(problem: Problem, result: str, form: str) -> None:
         return
     for sentence in found.sentences:
         click.echo(_wrapped(sentence))
+    if found.addends:
+        click.echo(f"\n{_sums(found.addends, solved)}")
     # Values and bounds are formatted as one column, so that they share a unit.
     values = [knob.value for knob in found.knobs]
     bounds = [knob.bound for knob in found.knobs]
@@ -183,6 +203,28 @@ def _explain(problem: Problem, result: str, form: str) -> None:
         rows.append((name, texts[k], gain, texts[len(values) + k]))
     headers = ("10 % more of", title(found.measure), "gain", "bound")
     click.echo(f"\n{render(headers, rows)}\n{_wrapped(found.method)}")
+
+
+MOST_SUMS = 12
+"""The largest number of nodes whose sums are printed, the busiest first."""
+
+
+def _sums(addends: Mapping[str, Mapping[str, float]], result: Result) -> str:
+    """Return the table of what the objective of *result* adds up for each node, and the
+    sentence that names the busiest.
+    """
+    name = str(result.objective_name)
+    busiest = sorted(addends, key=lambda node: -addends[node]["sum"])[:MOST_SUMS]
+    shown = [node for node in addends if node in busiest]
+    texts = iter(column(name, [s for node in shown for s in addends[node].values()]))
+    rows = [(node, *(next(texts) for _ in addends[node])) for node in shown]
+    said = (
+        f"The {title(name)} objective is the largest sum, that of {busiest[0]}; a copy "
+        "counts at both ends."
+    )
+    if len(shown) < len(addends):
+        said += f" The table has the {len(shown)} busiest of {len(addends)} nodes."
+    return f"{render(('node', *addends[shown[0]]), rows)}\n{_wrapped(said)}"
 
 
 def _wrapped(sentence: str) -> str:

@@ -59,6 +59,7 @@ Examples:
   ioopt compare a.json b.json c.json --baseline minmin --format latex
   ioopt compare many --solver mine.py:h --label mine.py:h=Ours --format json -o r.json
   ioopt compare r.json --format latex          (stored runs; nothing is solved again)
+  ioopt compare runs.sqlite --baseline minmin --by disk         (store of a sweep)
   ioopt compare trace.json --solver adaptive --solver fill:alpha=0 --plot bars.png
 """
 
@@ -134,8 +135,8 @@ def compare(
     """Solve each FILE with each solver, check and simulate every answer, and print
     a table. Several FILEs give one summary, with ratios, intervals and a paired test.
 
-    A folder stands for all instance files in it. A FILE of `compare --format json`
-    is printed or drawn again, and nothing is solved.
+    A folder stands for all instance files in it. A FILE of `compare --format json`,
+    or the store of a sweep, is printed or drawn again, and nothing is solved.
     """
     _refuse_impossible(picture, plot_width)
     chosen = text.parse_columns(columns)

@@ -2,7 +2,6 @@
 stores.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from ioopt.cli.options import (
 from ioopt.comparing.picture import plot_comparison
 from ioopt.comparing.runs import is_stored, runs_in
 from ioopt.errors import InstanceError, UsageError
-from ioopt.formats.native import read_json, reading, write_text
+from ioopt.formats.native import is_sqlite, read_json, reading, write_text
 from ioopt.pictures import (
     DEFAULT,
     draw_beside,
@@ -45,7 +44,6 @@ Examples:
   ioopt plot monday.sqlite tuesday.sqlite -o runs.csv
   ioopt plot runs.sqlite -o ratios.svg
 """
-SQLITE = b"SQLite format 3\x00"
 REPORTS = (".html", ".csv")
 
 
@@ -80,7 +78,7 @@ def plot(
     I/O, else Gantt charts. Run stores are opened read-only and merged; they give a page
     with tables and pictures, a table of all rows, or one picture.
     """
-    stores = all(map(_is_store, sources))
+    stores = all(map(is_sqlite, sources))
     if stores and picture is None and Path(output).suffix.lower() in REPORTS:
         _report(sources, output, measure)
         return
@@ -138,18 +136,6 @@ def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
     else:
         text = read_frame(stores, measure).to_csv(index=False)
     write_text(output, text)
-
-
-def _is_store(path: str) -> bool:
-    """Return whether the file *path* is a run store."""
-    if not os.path.isfile(path):
-        # A FIFO can be read only once, by the reader of results.
-        return False
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(len(SQLITE)) == SQLITE
-    except OSError:
-        return False
 
 
 def _axes(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import registry
@@ -16,6 +16,7 @@ from ioopt.comparing.runs import (
     Runs,
     baseline_of,
     is_stored,
+    is_universal,
     joined,
     parts_by,
     require_compared,
@@ -30,7 +31,7 @@ from ioopt.errors import (
     UsageError,
 )
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
-from ioopt.formats.native import read_json
+from ioopt.formats.native import is_sqlite, read_json
 from ioopt.options import backend_among, parse_solver, refuse_left_backend
 from ioopt.problems.base import Json, Problem
 from ioopt.registry import measure_of
@@ -102,12 +103,18 @@ def compare(
 
 
 def opened(source: Any) -> Problem | Runs:
-    """Return the problem that *source* describes or, for a file of stored runs, these
-    runs.
+    """Return the problem that *source* describes or, for a file of stored runs or the
+    store of a sweep, these runs.
     """
     if not isinstance(source, (str, os.PathLike)):
         return load(source)
     path = resolve(source)
+    if is_sqlite(path):
+        # Import by name, because the modules of campaigns import this package.
+        read: Callable[[str], Runs] = resolve_name(
+            "ioopt.campaign.comparison:runs_of_store"
+        )
+        return read(os.fspath(path))
     data = read_json(path)
     name = "<stdin>" if path == "-" else os.fspath(source)
     return runs_in(data, name) if is_stored(data) else problem_from_dict(data, name)
@@ -215,9 +222,8 @@ def compare_rows(
         rows[-1]["stop"] = str(StopReason.INTERRUPTED)
     _doubt_own_claims(rows, chosen, by)
     add_ratios(rows, by, shared)
-    content = problem.model_dump_json(exclude={"meta"}).encode()
     told: Json = {"base": base_of(problem), "generated": settings_of(problem)}
-    told["digest"] = hashlib.sha256(content).hexdigest()
+    told["digest"] = problem.digest
     return [row | told for row in rows]
 
 
@@ -474,21 +480,9 @@ def _common_bound(
     proved = [
         row["bound"]
         for row, choice in zip(rows, chosen)
-        if _is_universal(choice.spec, row)
+        if is_universal(choice.spec, row)
     ]
     lacking = any(row["bound"] is None and row["value"] is not None for row in rows)
     if lacking and measure.name == kind.objective.name:
         proved.append(kind.bound(problem))
     return strongest(measure.sense, proved)
-
-
-def _is_universal(spec: SolverSpec, row: Row) -> bool:
-    """Return whether the bound in *row* holds for every plan, because its solver, with
-    the settings used, excludes no plan.
-    """
-    if BOUND not in spec.abilities or spec.fixed:
-        return False
-    plain = registry.settings_for(spec, {})
-    if plain is None:
-        return True
-    return bool(row["options"].get("settings") == plain.model_dump(mode="json"))

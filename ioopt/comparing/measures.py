@@ -89,7 +89,9 @@ def _set_other_questions_apart(rows: Sequence[Row]) -> None:
         told = ", ".join(f"{key}={value}" for key, value in settings.items())
         question = told or "as the instance says"
         said = f"answers another question ({question}): not compared"
-        row |= {"reference": True, "notes": [*row["notes"], said]}
+        if said not in row["notes"]:  # the row of a stored comparison may have it
+            row["notes"] = [*row["notes"], said]
+        row["reference"] = True
 
 
 def ratio(value: float | None, to: float | None, sense: Sense) -> float | None:

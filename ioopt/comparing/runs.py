@@ -9,10 +9,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from ioopt import registry
-from ioopt.comparing.measures import Row, add_ratios_to_best
+from ioopt.comparing.measures import Row, add_ratios
 from ioopt.comparing.summary import baseline_ratios
 from ioopt.errors import InstanceError, UsageError
-from ioopt.families import Kind, Metric
+from ioopt.families import BOUND, Kind, Metric, SolverSpec
 from ioopt.formats.native import validate
 from ioopt.metrics import PairedRatio
 from ioopt.options import suggest
@@ -20,6 +20,7 @@ from ioopt.problems.base import Json
 from ioopt.registry import measure_of
 from ioopt.result import Comparison, ComparisonRow, measured
 from ioopt.units import is_number, quantity, show
+from ioopt.verdict import strongest
 
 FORMAT = "ioopt/comparison"
 
@@ -121,7 +122,8 @@ def joined(stored: Sequence[Runs]) -> Runs:
 
     Instances of one name are the same if they were generated from the same preset, seed
     and settings; otherwise their settings are added to the name. A run that several
-    files have is taken from the first of them. Raises UsageError for runs of several
+    files have is taken from the first of them. Bounds and gaps are anew those of all
+    files. Raises UsageError for runs of several
     kinds or measures, for a run that differs between files, and for instances of one
     name that may differ.
     """
@@ -142,7 +144,8 @@ def joined(stored: Sequence[Runs]) -> Runs:
                 "compare them anew, or give the instances other names"
             )
         groups[instance] = _each_once(instance, rows)
-        add_ratios_to_best(groups[instance], first.measure)
+        shared = _shared_bound(groups[instance], first)
+        add_ratios(groups[instance], first.measure, shared)
     labels: dict[str, str] = {}
     for runs in stored:
         labels = {**runs.labels, **labels}
@@ -153,15 +156,26 @@ def joined(stored: Sequence[Runs]) -> Runs:
 
 
 def _each_once(instance: str, rows: Sequence[Row]) -> list[Row]:
-    """Return the *rows* of one instance with each solver once, without their ``file``.
-    Raises UsageError if two runs of a solver are not known to be the same.
+    """Return the *rows* of one instance with each solver once, without their ``file``;
+    in the store of a sweep a solver may have several seeds. Raises UsageError if two
+    runs of a solver are not known to be the same.
     """
-    found: dict[str, Row] = {}
+    found: dict[tuple[str, int | None], Row] = {}
     for row in rows:
-        first = found.setdefault(row["solver"], row)
+        elsewhere = [
+            other
+            for other in found.values()
+            if other["solver"] == row["solver"] and other["file"] != row["file"]
+        ]
+        run = (row["solver"], row["seed"])
+        first = found.setdefault(run, row)
+        if first is row and elsewhere:
+            first = elsewhere[0]
         facts = zip(_facts(first).items(), _facts(row).values(), strict=True)
         differ = [
-            f"{key} {show(one)}, {show(two)}" for (key, one), two in facts if one != two
+            f"{key} {show(one)}, {show(two)}"
+            for (key, one), two in facts
+            if one != two and (key == "value" or None not in (one, two))
         ]
         if first is not row and None in (first["digest"], row["digest"]):
             differ.append("instance's contents not stated")
@@ -174,6 +188,33 @@ def _each_once(instance: str, rows: Sequence[Row]) -> list[Row]:
     for row in found.values():
         del row["file"]
     return list(found.values())
+
+
+def _shared_bound(rows: Sequence[Row], runs: Runs) -> float | None:
+    """Return the strongest bound in *rows*, those of one instance, that holds for all
+    its plans. Solvers without a bound of their own have that of their comparison.
+    """
+    ours = {spec.name: spec for spec in registry.SOLVERS if spec.bundled}
+    bounds = []
+    for row in rows:
+        spec = ours.get(row["solver"].partition(":")[0])
+        if spec is None or row["reference"]:
+            continue
+        if BOUND not in spec.abilities or is_universal(spec, row):
+            bounds.append(row["bound"])
+    return strongest(runs.measure.sense, bounds)
+
+
+def is_universal(spec: SolverSpec, row: Row) -> bool:
+    """Return whether the bound in *row* holds for every plan, because its solver, with
+    the settings used, excludes no plan.
+    """
+    if BOUND not in spec.abilities or spec.fixed:
+        return False
+    plain = registry.settings_for(spec, {})
+    if plain is None:
+        return True
+    return bool(row["options"].get("settings") == plain.model_dump(mode="json"))
 
 
 def _facts(row: Row) -> Json:

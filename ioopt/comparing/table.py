@@ -379,9 +379,9 @@ def _groups_said(found: Sequence[SummaryRow]) -> list[str]:
         return []
     most = max(grouped, key=lambda row: row.pairs)
     return [
-        "Instances of one preset and seed are not independent: they count as one in "
-        "ratio, interval and p, by the mean of their log ratios "
-        f"({most.independent} for {most.pairs} pairs)."
+        "Instances of one preset and seed, and runs of one instance with several "
+        "seeds, are not independent: they count as one in ratio, interval and p, by "
+        f"the mean of their log ratios ({most.independent} for {most.pairs} pairs)."
     ]
 
 

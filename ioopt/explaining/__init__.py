@@ -62,7 +62,8 @@ class Explanation:
 
     ``noise`` is the difference between searches of the unchanged instance, as a share
     of the value. ``method`` says how the plans were found. ``assumed`` has the
-    resources whose amount no record states.
+    resources whose amount no record states. ``addends`` is what the objective adds up
+    for each node, if it is such a sum.
     """
 
     sentences: tuple[str, ...]
@@ -71,6 +72,7 @@ class Explanation:
     noise: float = 0.0
     method: str = ""
     assumed: tuple[str, ...] = ()
+    addends: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def explain(source: Any, result: Result) -> Explanation:
@@ -120,6 +122,7 @@ def explain(source: Any, result: Result) -> Explanation:
         noise,
         trials.described,
         tuple(assumed),
+        kind.addends(problem, result),
     )
 
 

@@ -442,6 +442,20 @@ class Kind(Format):
         """Return sentences that say how the time of a result is spent."""
         raise UsageError(f"plans of {self.kind} are not explained")
 
+    def short_proof(self, problem: Any, plan: Any, name: str) -> float | None:
+        """Return the bound of the metric *name* that a short proof reaches, which may
+        start from *plan*; None if there is no such proof. Its effort is counted.
+        """
+        return None
+
+    def addends(
+        self, problem: Any, result: Result
+    ) -> Mapping[str, Mapping[str, float]]:
+        """Return what the objective of a result adds up for each node: seconds, keyed
+        by node and what they are spent on. Empty if the objective is no such sum.
+        """
+        return {}
+
     def assumed(self, problem: Any) -> Mapping[str, tuple[str, str]]:
         """Return the resources of :meth:`knobs` whose amount no record states, each
         with its amount and the key of ``--machine`` that states it.

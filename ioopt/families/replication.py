@@ -234,6 +234,23 @@ class Replication(Kind):
 
         return told(problem, result)
 
+    def short_proof(
+        self, problem: ReplicationProblem, plan: ReplicationPlan, name: str
+    ) -> float | None:
+        if name != "additive_seconds" or problem.is_workflow:
+            return None
+        from ioopt.protocols import Outcome
+        from ioopt.solvers.replication.exact.ip import proven_shortly
+
+        return proven_shortly(problem, Outcome(plan)).bound
+
+    def addends(
+        self, problem: ReplicationProblem, result: Result
+    ) -> Mapping[str, Mapping[str, float]]:
+        from ioopt.sentences.replication import addends
+
+        return addends(problem, result)
+
     def assumed(self, problem: ReplicationProblem) -> Mapping[str, tuple[str, str]]:
         from ioopt.sentences.replication import assumed
 

@@ -285,6 +285,22 @@ def named(source: str | os.PathLike[str]) -> str:
     return name
 
 
+SQLITE = b"SQLite format 3\0"
+"""The first bytes of a SQLite file, such as the store of a sweep."""
+
+
+def is_sqlite(path: str | os.PathLike[str]) -> bool:
+    """Return whether the file *path* is a SQLite file."""
+    if not os.path.isfile(path):
+        # A FIFO can be read only once, by the reader of results.
+        return False
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(len(SQLITE)) == SQLITE
+    except OSError:
+        return False
+
+
 def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
     """Return *raw*, the bytes of the text file *name*, as text.
 
@@ -298,10 +314,10 @@ def decoded(raw: bytes, name: str, otherwise: str = "") -> str:
             encoding = marked
             break
     begin = raw[:_SAMPLE_BYTES]
-    if raw.startswith(b"SQLite format 3\0"):
+    if raw.startswith(SQLITE):
         raise InstanceError(
             f"{name}: a store of the runs of a sweep; `ioopt plot {name} -o page.html` "
-            "shows it"
+            "shows it, and `ioopt compare` reads it"
         )
     # ASCII text in UTF-16 has a NUL in every second byte.
     if encoding == "utf-8" and 3 * begin.count(0) > len(begin):

@@ -4,6 +4,7 @@ nodes' disks.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ioopt.errors import UsageError
 from ioopt.plot.lanes import FILLED, Rows, most_lanes
 from ioopt.plot.layout import (
+    FRAME,
+    MARK,
     WIDTH,
     Box,
     Unit,
@@ -71,7 +74,7 @@ def plot_live_bytes(
         axes.axhline(limit / unit.size, label=label, **limit_style)
     axes.set_ylim(0, None)
     label_axis(axes.xaxis, "time", time.name)
-    label_axis(axes.yaxis, "live bytes", unit.name)
+    label_axis(axes.yaxis, "needed on disk", unit.name)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(
         loc="lower center",
@@ -100,6 +103,14 @@ MOST_ARROWS = 40
 """The largest number of copies between nodes that are drawn with an arrow from their
 source; more arrows would hide the boxes.
 """
+MOST_LARGE_MARKS = 12
+"""The largest number of marks that are drawn in full size, with their number."""
+MOST_HIGH_ROWS = 12
+"""The largest number of rows that are high enough for marks of full size."""
+SAME_PLACE = 0.002
+"""Marks that differ by less than about this share of the time axis are drawn as one."""
+SMALL_MARK = 3
+"""Size of marks in lower rows, or if there are many, in points."""
 ARROW_SHIFT = 6.0
 """Points between arrows to copies of the same time, which would else be one line."""
 UNNAMED = "no name: box too small"
@@ -123,9 +134,9 @@ def plot_timeline(
     Intervals with ``cores`` in their ``info`` are as high as so many lanes. Intervals
     with ``critical`` are framed. Arrows lead to copies from the nodes that send them,
     unless there are more than :data:`MOST_ARROWS`. If *idle* is true, time without an
-    interval is drawn as idle. Marks are drawn as ticks, unless there are too many
-    intervals. Only the first 60 resources are drawn, and names are written where they
-    fit. The time axis extends to *until* seconds at least, so that charts can be
+    interval is drawn as idle. Marks are drawn above their rows, unless there are too
+    many intervals. Only the first 60 resources are drawn, and names are written where
+    they fit. The time axis extends to *until* seconds at least, so that charts can be
     compared. The legend is above the chart if it has a figure of its own, or if *above*
     is true.
     """
@@ -266,7 +277,7 @@ def _draw_arrow(
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
     """Write the names of the rows, in a smaller font if there are many rows."""
     size: str | int = 6
-    if len(names) <= 12:
+    if len(names) <= MOST_HIGH_ROWS:
         size = "medium"
     elif len(names) <= 30:
         size = "small"
@@ -288,7 +299,7 @@ def _corners(
 def _height(rows: int) -> float:
     """Return the height in inches of a figure with *rows* rows."""
     inches = 0.15
-    if rows <= 12:
+    if rows <= MOST_HIGH_ROWS:
         inches = 0.5
     elif rows <= 30:
         inches = 0.26
@@ -319,7 +330,7 @@ def _frame_critical(
     critical = [item for item in shown if item.info.get("critical")]
     if critical:
         corners = _corners(critical, place, unit)
-        rectangles(axes, corners, "none", BLACK, width=1.4)
+        rectangles(axes, corners, "none", BLACK, width=FRAME)
     return bool(critical)
 
 
@@ -362,14 +373,34 @@ def rectangles(
 def _draw_marks(
     axes: Axes, marks: Sequence[Interval], row_of: Mapping[str, int], unit: Unit
 ) -> None:
-    """Draw marks as short ticks at the top of their rows."""
+    """Draw marks at the top of their rows; a number says how many are at one place, as
+    far as the eye can tell, unless there are too many marks.
+    """
+    step = SAME_PLACE * abs(axes.get_xlim()[1] - axes.get_xlim()[0])
+    few = len(marks) <= MOST_LARGE_MARKS
+    size = SMALL_MARK
+    if few and len(row_of) <= MOST_HIGH_ROWS:
+        size = MARK["markersize"]
     for kind in sorted({item.kind for item in marks}):
         mine = [item for item in marks if item.kind == kind]
-        rows = [row_of[item.resource] for item in mine]
-        times = [item.start / unit.size for item in mine]
-        low = [row - 0.48 for row in rows]
-        high = [row - 0.39 for row in rows]
-        axes.vlines(times, low, high, color=role(kind)[1], lw=0.8)
+        places: Counter[tuple[float, float]] = Counter()
+        for item in mine:
+            time = round(item.start / unit.size / step) * step
+            places[time, row_of[item.resource] - 0.44] += 1
+        colour = role(kind)[1]
+        style: dict[str, Any] = MARK | {"markersize": size, "color": colour}
+        axes.plot(*zip(*places), **style)
+        for place, count in places.items():
+            if few and count > 1:
+                axes.annotate(
+                    str(count),
+                    place,
+                    (size, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize="x-small",
+                    color=colour,
+                )
 
 
 def _boxes(shown: Sequence[Interval], place: Rows, unit: Unit) -> Iterator[Box]:

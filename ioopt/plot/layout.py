@@ -33,6 +33,10 @@ LARGEST_NAME = 8.0
 """The font size in points of a name in a box that has enough room."""
 SMALLEST_NAME = 5.0
 """The smallest font size in points of a name in a box."""
+FRAME = 1.4
+"""Line width of the frame around what is on the critical path, in points."""
+MARK: dict[str, Any] = {"marker": "x", "markersize": 5, "linestyle": "none"}
+"""Style of marks above a row, such as evictions: no triangle, as arrows have."""
 WIDTH = 8.3
 """The width in inches of a picture. A page that shows it about 830 pixels wide, as the
 README does, shows its smallest words 9 pixels high.
@@ -162,13 +166,25 @@ def legend_below(figure: Any, handles: Sequence[Any]) -> None:
 
 
 def patches(kinds: Iterable[str]) -> list[Any]:
-    """Return a legend entry for each of *kinds*, in the order of the palette."""
+    """Return a legend entry for each of *kinds*, in the order of the palette. It looks
+    as the kind is drawn: a box, the frame of the critical path, or the mark of an
+    eviction.
+    """
+    from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     given = set(kinds)
     known = [kind for kind in ROLES if kind in given]
-    found = dict(role(kind) for kind in [*known, *sorted(given - set(known))])
-    return [Patch(color=colour, label=words) for words, colour in found.items()]
+    found: dict[str, Any] = {}
+    for kind in [*known, *sorted(given - set(known))]:
+        words, colour = role(kind)
+        if kind == "critical":
+            found[words] = Patch(fc="none", ec=colour, lw=FRAME, label=words)
+        elif kind == "eviction":
+            found[words] = Line2D([], [], color=colour, label=words, **MARK)
+        else:
+            found[words] = Patch(color=colour, label=words)
+    return list(found.values())
 
 
 def headline(result: Result, more: str = "") -> str:

@@ -4,6 +4,7 @@ Their records are frozen and refuse unknown keys.
 """
 
 import gc
+import hashlib
 from collections.abc import (
     Callable,
     Container,
@@ -169,6 +170,12 @@ class Problem(Record):
         return f"<{type(self).__name__} {self.name}{told}>"
 
     __str__ = __repr__
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of what the instance says; its ``meta`` does not count."""
+        content = self.model_dump_json(exclude={"meta"}).encode()
+        return hashlib.sha256(content).hexdigest()
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -2,9 +2,10 @@
 and bytes that were fetched again.
 """
 
+from ioopt.checks.replication.check import node_times
 from ioopt.formats.cluster import ASSUMED_RATES
 from ioopt.problems.base import Json
-from ioopt.problems.replication import ReplicationProblem
+from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.result import Result
 from ioopt.sentences import MORE, scaled
 from ioopt.tables import percent
@@ -48,6 +49,21 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
     )
     found = result.metrics.get("cached_bytes") if problem.is_shared else None
     return [times, _again(problem, transfers, found)]
+
+
+def addends(problem: ReplicationProblem, result: Result) -> dict[str, dict[str, float]]:
+    """Return what the additive objective of a result adds up for each node; nothing if
+    the objective is another, or the plan states no transfers.
+    """
+    if result.objective_name != "additive_seconds" or result.plan is None:
+        return {}
+    rows = node_times(problem, ReplicationPlan.model_validate(result.plan)) or ()
+    found = {}
+    for row in rows:
+        parts = row._asdict()
+        del parts["node"]
+        found[row.node] = parts | {"sum": row.total}
+    return found
 
 
 def _work_and_waits(problem: ReplicationProblem) -> tuple[str, str]:

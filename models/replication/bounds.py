@@ -164,6 +164,36 @@ def partition_model(
     return program
 
 
+def packing_model(instance: StaticInstance, most: int = 4_000) -> Program | None:
+    """Return the program that asks only whether the files fit the disks: each class of
+    tasks has a node, and all files that it reads are on this node's disk.
+
+    Return None if the program would exceed *most* pairs of a file or a class and a
+    node, or if every file fits every disk together with all others.
+    """
+    num_nodes, rooms = instance.num_nodes, instance.room
+    if all(room is None or sum(instance.sizes) <= room for room in rooms):
+        return None
+    if (instance.num_files + len(instance.classes)) * num_nodes > most:
+        return None
+    program = Program("packing")
+    runs: list[list[int]] = [[] for _ in instance.classes]
+    for i, room in enumerate(rooms):
+        there = [program.binary(f"X_{l}_{i}") for l in range(instance.num_files)]
+        for l in sorted(instance.held[i]):
+            program.add(f"held_{l}_{i}", [(there[l], 1)], least=1)
+        for k, tasks in enumerate(instance.classes):
+            runs[k].append(program.binary(f"T_{k}_{i}"))
+            for l in tasks.inputs:
+                program.add(f"in_{k}_{l}_{i}", [(there[l], 1), (runs[k][i], -1)], 0)
+        if room is not None:
+            sizes = [(there[l], size) for l, size in enumerate(instance.sizes)]
+            program.add(f"disk_{i}", sizes, most=room)
+    for k, places in enumerate(runs):
+        program.add(f"some_{k}", [(at, 1) for at in places], least=1)
+    return program
+
+
 class NodeCut:
     """Bound the batch time by what the files that a node shares cost that node.
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ioopt.models.replication.aggregated import AggregatedModel
+from ioopt.models.replication.bounds import packing_model
 from ioopt.models.replication.printed import PrintedModel
 from ioopt.models.replication.static import (
     Cycles,
@@ -20,11 +21,17 @@ from ioopt.models.replication.subbatch import SubBatchModel
 from ioopt.problems.base import Record
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Outcome
+from ioopt.result import Status
+from ioopt.solvers.backends.answer import BackendLimits
+from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
 from ioopt.solvers.model_files import ExportedModel, ModelSpec, Values
 from ioopt.solvers.replication.exact.ip import cycle_notes, proven_shortly
 from ioopt.solvers.replication.plans import ONE_ROUND_TOO_SMALL, require_batch
 from ioopt.solvers.replication.rounds.two_stage import place_of, plan_after
 from ioopt.units import counted
+
+PACKING_SECONDS = 1.0
+"""Deterministic seconds that CP-SAT may look for a placement that fits the disks."""
 
 
 class PrintedSettings(Record):
@@ -83,8 +90,17 @@ def _prove(
 
 
 def _unsolvable(instance: StaticInstance) -> str | None:
-    """Return why the programs of one round have no solution, if the disks say so."""
-    return None if enough_disk(instance) else ONE_ROUND_TOO_SMALL
+    """Return why the programs of one round have no solution, if the disks say so: by
+    their bytes, or because no placement of the tasks fits. The effort is counted, and
+    what it does not settle is not told.
+    """
+    if not enough_disk(instance):
+        return ONE_ROUND_TOO_SMALL
+    packing = packing_model(instance)
+    if packing is None:
+        return None
+    answer = solve_by_cpsat(packing, BackendLimits(work=PACKING_SECONDS))
+    return ONE_ROUND_TOO_SMALL if answer.status is Status.INFEASIBLE else None
 
 
 def _allocation(

@@ -643,8 +643,8 @@ def test_quiet_hides_no_reason_of_a_failure(run, many):
     assert "ValueError: 8 tasks" in err and "at mine.py:8" in err
 
 
-def test_a_store_of_a_sweep_is_named_as_one(run, tmp_path, monkeypatch):
+def test_a_store_of_a_sweep_is_no_instance(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "runs.sqlite").write_bytes(b"SQLite format 3\0" + bytes(99))
-    code, _, err = run("compare", "runs.sqlite")
+    code, _, err = run("solve", "runs.sqlite")
     assert code == 2 and "runs.sqlite: a store of the runs of a sweep" in err

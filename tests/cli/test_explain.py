@@ -332,3 +332,21 @@ def test_a_plan_that_carries_out_its_fetches_is_compared_with_its_queues(run, tm
     told = {"evaluations": 1000}
     named = ioopt.solve("cycle3", "link-aware", settings=told)
     assert found.knobs[0].value == pytest.approx(named.value) == pytest.approx(8.248)
+
+
+def test_the_sums_of_the_additive_objective_are_told(run, tmp_path, monkeypatch):
+    """As instances show has them: 5.12 + 0.064, 2 x 0.064 + 3 x 1.5, 0.064 + 4.5."""
+    monkeypatch.chdir(tmp_path)
+    result = ioopt.solve("cycle3", "ip", settings={"moves": "plan"})
+    sums = explain("cycle3", result).addends
+    totals = sorted(parts["sum"] for parts in sums.values())
+    assert totals == pytest.approx([4.564, 4.628, 5.184])
+    (most,) = [node for node in sums if sums[node]["sum"] == pytest.approx(5.184)]
+    assert sums[most]["fetches"] == pytest.approx(5.12)
+    assert sums[most]["copies"] == pytest.approx(0.064)
+    assert sums[most]["computing"] == 0
+    result.save("r.json")
+    _, out, _ = run("check", "cycle3", "r.json", "--explain")
+    assert f"{most}    5.120 s  0.064 s    0.000 s  5.184 s" in out
+    assert f"is the largest sum, that of {most};" in out
+    assert explain("cycle3", ioopt.solve("cycle3", "link-aware")).addends == {}

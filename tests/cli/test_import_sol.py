@@ -315,6 +315,36 @@ def test_a_program_without_a_solution_is_told_at_the_export(run, model):
     assert code == 2 and "CBC says 'Infeasible'; the disks cannot hold this" in err
 
 
+@pytest.mark.parametrize(("disk", "packs"), [(10, False), (12, True)])
+def test_disks_too_small_for_any_placement_are_told_at_the_export(
+    run, tmp_path, disk, packs
+):
+    """Three files of 6 bytes are less than two disks of 10, which hold one each."""
+    batch = ioopt.Batch(remote="10MB/s", replica="100MB/s", name="three")
+    batch.add_nodes(2, disk=f"{disk}B")
+    for _ in range(3):
+        batch.add_task("1s", inputs=[batch.add_file("6B")])
+    batch.save(str(tmp_path / "three.json"))
+    code, _, err = run("export", "lp", "three.json", "-o", "three.lp")
+    told = "three.json: the program has no solution: the disks cannot hold this" in err
+    assert code == 0 and told is not packs
+
+
+@pytest.mark.parametrize("model", [None, "ip"])
+def test_check_proves_a_small_bound_anew(run, tmp_path, model):
+    """It says so; a plan that is not optimal gets no such word."""
+    cycle3 = ioopt.load("cycle3").model_dump(mode="json") | {"name": "mine"}
+    (tmp_path / "mine.json").write_text(json.dumps(cycle3))
+    if model is None:
+        words = ("import", "sol", SAMPLES / CBC, "--instance", "mine.json")
+    else:
+        words = ("solve", "mine.json", "--solver", model)
+    assert run(*words, "-o", "r.json")[0] == 0
+    code, _, err = run("check", "mine.json", "r.json")
+    assert code == 0 and "r.json: the bound 5.184 s was proven anew" in err
+    assert "only its solver" not in err and "not recomputed: solver" in err
+
+
 def test_files_that_are_not_there_are_no_bundled_instances(run):
     code, _, err = run("import", "sol", "none.sol", *CYCLE3)
     assert (code, err) == (2, "ioopt: none.sol: no such file\n")

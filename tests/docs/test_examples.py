@@ -3,8 +3,8 @@ and ``ioopt`` lines.
 
 A block preceded by ``<!-- not run: reason -->`` is left out. TOML and JSON
 blocks are written to the files that the commands of the page name first, and a
-Python block that begins with ``# NAME.py`` also to NAME.py, so that a page reads
-as a session.
+block that begins with ``# NAME.py`` or ``# NAME.toml`` to this file, so that a page
+reads as a session. The functions of "Compare your heuristic" are there for all pages.
 """
 
 import re
@@ -45,9 +45,9 @@ def write_inputs(page: Path, folder: Path) -> None:
         # What another program would write.
         if sample.name in text:
             shutil.copy(sample, folder)
-    for block in blocks(page):
-        named = re.match(r"# (\w+\.py)\n", block["body"])
-        if block["kind"] == "python" and named:
+    for block in blocks(ROOT / "docs" / "compare.md") + blocks(page):
+        named = re.match(r"# (\w+\.(py|toml))\n", block["body"])
+        if named:
             (folder / named[1]).write_text(block["body"])
 
 

@@ -523,3 +523,22 @@ def test_the_legend_of_several_results_explains_only_what_is_there():
     figure = draw_beside(results).figure
     words = [text.get_text() for text in figure.legends[0].get_texts()]
     assert "computing" in words and "no name: box too small" not in words
+
+
+def test_entries_of_the_legend_look_as_what_they_explain():
+    """Evictions are marks, with their number where several are at once; the critical
+    path is a frame.
+    """
+    result = ioopt.solve("eight-tasks", "exact-workflow")
+    axes = draw_result(result)
+    entries = {
+        entry.get_label(): entry for entry in axes.figure.legends[0].legend_handles
+    }
+    frame, mark = entries["critical path"], entries["file deleted (eviction)"]
+    assert frame.get_facecolor()[3] == 0 and frame.get_edgecolor()[3] == 1
+    drawn = [line for line in axes.lines if line.get_marker() == mark.get_marker()]
+    assert mark.get_color() == drawn[0].get_color() and mark.get_linestyle() == "None"
+    evictions = result.schedule["evictions"]
+    places = {(row["node"], row["seconds"]) for row in evictions}
+    assert len(drawn) == 1 and len(drawn[0].get_xdata()) == len(places)
+    assert "2" in [text.get_text() for text in axes.texts] and len(evictions) == 3

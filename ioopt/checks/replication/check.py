@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import NamedTuple
 
 from ioopt.checks.replication.metrics import schedule_metrics
 from ioopt.checks.replication.schedule import option_violations, schedule_violations
@@ -510,7 +511,7 @@ def _additive_seconds(
     With barriers the batch time is the sum over the rounds of the longest load of a
     node. Without barriers each node adds up its loads, and the longest sum counts.
     """
-    per_round = [stage_seconds(problem, stage) for stage in stages]
+    per_round = [[row.total for row in stage_times(problem, stage)] for stage in stages]
     if plan.barriers:
         return sum(max(seconds) for seconds in per_round)
     totals = [sum(seconds) for seconds in zip(*per_round, strict=True)]
@@ -688,13 +689,50 @@ def _disk(
             yield violation("(21) disk", problem.nodes[node].id, text, used - limit)
 
 
-def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:
-    """Return the load of each node in seconds, Exec_i of equation (12).
+class NodeTime(NamedTuple):
+    """The seconds that the additive objective counts for one node: what it fetches from
+    remote storage (11), receives and sends as copies (9), and computes (10).
+    """
 
-    The load is the sum of copies at both ends (9), computing (10) and remote transfers
-    (11). Equations (9) and (11) are printed without the file size; here costs are per
-    byte. A copy takes the time of the slowest disk or interface on its way (rule 1).
-    Compute time is divided by the node's speed.
+    node: str
+    fetches: float
+    copies: float
+    computing: float
+
+    @property
+    def total(self) -> float:
+        """Return the load of the node, Exec_i of equation (12)."""
+        return self.fetches + self.copies + self.computing
+
+
+def node_times(
+    problem: ReplicationProblem, plan: ReplicationPlan
+) -> list[NodeTime] | None:
+    """Return the time of each node whose largest sum is the additive objective of
+    *plan*.
+
+    Return None if the plan states no moves, or if the objective is no sum over a node,
+    because all nodes wait at the end of each round.
+    """
+    reader = _PlanReader(problem, plan)
+    if problem.is_workflow or not reader.complete() or not _states_moves(plan):
+        return None
+    stages = reader.stages()
+    if plan.barriers and len(stages) > 1:
+        return None
+    found = []
+    for rows in zip(*(stage_times(problem, stage) for stage in stages), strict=True):
+        parts = zip(*(row[1:] for row in rows), strict=True)
+        found.append(NodeTime(rows[0].node, *map(math.fsum, parts)))
+    return found
+
+
+def stage_times(problem: ReplicationProblem, stage: Stage) -> list[NodeTime]:
+    """Return the time of each node in *stage*.
+
+    Equations (9) and (11) are printed without the file size; here costs are per byte. A
+    copy counts at both ends, and takes the time of the slowest disk or interface on its
+    way (rule 1). Compute time is divided by the node's speed.
     """
     disks = (node.disk_bytes_per_second or math.inf for node in problem.nodes)
     far = problem.network.remote_bytes_per_second
@@ -710,6 +748,6 @@ def stage_seconds(problem: ReplicationProblem, stage: Stage) -> list[float]:
     for task, node in sorted(stage.assign.items()):
         compute[node] += problem.tasks[task].compute_seconds
     return [
-        fetched[i] / far + copied[i] / near + compute[i] / node.speed
+        NodeTime(node.id, fetched[i] / far, copied[i] / near, compute[i] / node.speed)
         for i, node in enumerate(problem.nodes)
     ]
