@@ -351,6 +351,7 @@ class _Study:
             large_job_nodes=int(nodes[groups[LARGE]].min()),
             span_seconds=span,
             nodes=trace.machine.nodes,
+            nodes_source=workload.nodes_source,
             node_rate=workload.node_rate,
             node_rate_given=workload.node_rate_given,
             node_utilisation=float(nodes @ run_seconds) / (trace.machine.nodes * span),

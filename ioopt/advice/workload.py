@@ -22,7 +22,7 @@ from ioopt.decisions.batch_io import Limits
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
-from ioopt.formats.swf.io import batch_io_from_swf, matched, unclear_nodes
+from ioopt.formats.swf.io import batch_io_from_swf, matched, nodes_source, unclear_nodes
 from ioopt.formats.swf.log import SwfJob, SwfTrace
 from ioopt.problems.batch_io import BatchIoProblem, Job, Phase
 from ioopt.sim.batch_io.trace import Trace
@@ -114,7 +114,7 @@ class Workload:
     jobs with a Darshan log, keyed by index; the I/O of all other jobs is generated.
     ``fraction`` is the I/O fraction that the user or Darshan logs supply, or None, and
     ``fraction_source`` says which. ``storage_source`` says where the storage rate comes
-    from. ``node_rate_given`` and ``period_given`` say what else the user stated.
+    from, and ``nodes_source`` where the number of nodes. ``node_rate_given`` and ``period_given`` say what else the user stated.
     """
 
     problem: BatchIoProblem
@@ -126,6 +126,7 @@ class Workload:
     fraction: float | None
     fraction_source: str
     storage_source: str
+    nodes_source: str
     node_rate_given: bool
     period_given: bool
     warnings: tuple[str, ...]
@@ -289,6 +290,7 @@ def workload_of(question: Question) -> Workload:
         fraction=fraction,
         fraction_source=source,
         storage_source=_storage_source(question.machine, problem, owned),
+        nodes_source=nodes_source(log, question.machine),
         node_rate_given=question.machine.node_bytes_per_second is not None,
         period_given=question.period_given,
         warnings=tuple(
