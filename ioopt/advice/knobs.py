@@ -114,15 +114,18 @@ def _on_machine(turns: Option, workload: Workload) -> Option:
     keys = {key: whole(value) for key, value in machine.model_dump().items()}
     lines = [
         "# Once, as root: install the scripts and the Epilog (docs/io-turns.md of "
-        'ioopt, "With Slurm"); /shared is your file system of all nodes:',
-        "cd /shared && install -d -m 1777 turns && install -m 666 /dev/null turns/lock",
+        'ioopt, "With Slurm"); /shared, here and in them, is your file system of all '
+        "nodes:",
     ]
     if workload.nodes_source != GIVEN:
         lines.append(
             f"# Not given: nodes, here {machine.nodes}. Write how many there are: a "
             "job of more nodes goes on without a turn."
         )
-    lines.append(f"echo '{json.dumps(keys)}' > turns/machine.json")
+    lines.append(
+        "cd /shared && install -d -m 1777 turns && install -m 666 /dev/null turns/lock "
+        f"&& echo '{json.dumps(keys)}' > turns/machine.json"
+    )
     return turns._replace(lines=(*lines, *turns.lines))
 
 

@@ -132,8 +132,18 @@ class _Line:
         elif ends:
             place = f"below {self._limit(high)}"
         else:
-            return f"may pay or not, not told apart{self._tried(' at ')}"
-        return f"pays {place},{self._tried(' tried ')}"
+            return f"whether a change pays is not told apart{self._tried(' at ')}"
+        return f"pays {place}{self._tried_beyond(begins, ends)}"
+
+    def _tried_beyond(self, begins: bool, ends: bool) -> str:
+        """Return the words that say how far a change was tried where it pays; empty
+        text if no further than at the value shown.
+        """
+        least, largest = self.axis.ends
+        tried = largest if begins else least
+        if begins == ends or tried == self.axis.shown:
+            return ""
+        return f", tried {'to' if begins else 'from'} {self.text(tried)}"
 
     def _kinds(self) -> dict[float, Kind]:
         """Return the conclusion at each value at which one can be drawn."""
@@ -185,11 +195,10 @@ class _Line:
         high = largest if found.high is None else found.high
         if low <= least and high >= largest:
             return f"{text} (or any other)"
-        ends = _span(self.text(max(low, least)), self.text(min(high, largest)))
-        first, last = ends.split(" to ")
-        under = "under " if low <= least else ""
-        over = "over " if high >= largest else ""
-        return f"{text} (between {under}{first} and {over}{last})"
+        first = ("under " if low <= least else "") + self.text(max(low, least))
+        last = ("over " if high >= largest else "") + self.text(min(high, largest))
+        unit = text[text.index(" ") :]
+        return f"{text} ({f'between {first} and {last}'.replace(unit, '')})"
 
 
 def _span(low: str, high: str) -> str:

@@ -114,7 +114,8 @@ class Workload:
     jobs with a Darshan log, keyed by index; the I/O of all other jobs is generated.
     ``fraction`` is the I/O fraction that the user or Darshan logs supply, or None, and
     ``fraction_source`` says which. ``storage_source`` says where the storage rate comes
-    from, and ``nodes_source`` where the number of nodes. ``node_rate_given`` and ``period_given`` say what else the user stated.
+    from, and ``nodes_source`` where the number of nodes. ``node_rate_given`` and
+    ``period_given`` say what else the user stated.
     """
 
     problem: BatchIoProblem
