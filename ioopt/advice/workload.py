@@ -55,13 +55,17 @@ called large or I/O-heavy.
 ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
 GROUPS = (ALL, LARGE, HEAVY)
 
+BELIEVE = (
+    " To switch a setting on, believe advise: it compares run times in several draws; "
+    "these figures are of one draw, with such waits."
+)
 OF_STARTS = (
     "jobs are submitted when the log started them, and wait only if too few nodes are "
-    "free then."
+    f"free then.{BELIEVE}"
 )
 OF_QUEUE = (
     "the queue of the instance (order {queue}, backfill {backfill}) starts the jobs, "
-    "not the site's; with another queue a gain can become a loss."
+    f"not the site's; with another queue a gain can become a loss.{BELIEVE}"
 )
 """How the waits of an instance come about, by the submit times that it has."""
 
@@ -78,8 +82,8 @@ class Question:
 
     ``io.fraction`` is used only if ``fraction_given`` is true; other I/O periods than
     that of ``io`` are tried unless ``period_given`` is true. ``draws`` is the number
-    of draws to replay, and ``resamples`` the number of bootstrap resamples for the
-    intervals.
+    of draws to replay, fewer in a long log unless ``draws_given`` is true, and
+    ``resamples`` the number of bootstrap resamples for the intervals.
     """
 
     trace: SwfTrace
@@ -93,6 +97,7 @@ class Question:
     period_given: bool = False
     solvers: tuple[str, ...] = ("fill", "adaptive", "cons-max-util+top")
     draws: int = 5
+    draws_given: bool = False
     resamples: int = 1000
 
 

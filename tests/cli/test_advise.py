@@ -32,7 +32,7 @@ from ioopt.advice.knobs import (
     rate_limit,
     settings_of,
 )
-from ioopt.advice.replays import replay
+from ioopt.advice.replays import busiest_week, replay
 from ioopt.advice.samples import SAMPLES, sample_or_path
 from ioopt.advice.spread import Blocks, Figure, figure_of, paying_range
 from ioopt.advice.workload import Point, Question, known_fraction, workload_of
@@ -331,6 +331,55 @@ def test_an_io_period_that_nobody_stated_does_not_decide_alone():
     assert often.verdict == Kind.SAVES and often.period.value is None
 
 
+@pytest.mark.usefixtures("unmoved")
+def test_a_long_log_has_no_more_draws_than_a_clear_verdict_takes(monkeypatch):
+    """The pairs are surely delayed, so two draws after the first one decide: the answer
+    is that of three draws.
+    """
+    monkeypatch.setattr(study, "LONG_LOG", 120)
+    monkeypatch.setattr(study, "FACTORS", (1.0,))
+    told = []
+    asked = pairs(draws=5)
+    advice = study.advise(asked, progress=lambda *done: told.append(done))
+    assert advice.draws == 3 and told[-1][0] == told[-1][1]
+    assert "2 of 4 further replays made" in advice.warnings[-1]
+    three = study.advise(pairs(draws=3))
+    assert advice.verdict == three.verdict == Kind.SAVES
+    assert advice.switches == three.switches and advice.savings == three.savings
+    assert study.advise(replace(asked, draws_given=True)).draws == 5
+    # A saving whose interval ends near 1 % takes all draws.
+    near = figure_of(np.array([0.02, 0.012, 0.028]))
+    monkeypatch.setattr(study._Study, "figure", lambda *given: near)
+    assert study.advise(asked).draws == 5
+
+
+@pytest.mark.usefixtures("unmoved")
+def test_where_nothing_is_concluded_one_draw_is_replayed():
+    """The storage of .5 node rates cannot be; at 100 % I/O and four jobs at once on one
+    node's rate three of four I/O seconds are waits.
+    """
+    four = parse_swf(log(60, 4, nodes=1), "four.swf")
+    advice = study.advise(pairs(trace=four, io=IoRule(0.5)))
+    marked = [point for point in advice.fraction.points if not point.trusted]
+    assert marked and all(point.setting.low is None for point in marked)
+    assert all(point.setting.value is not None for point in marked)
+    sure = [point for point in advice.fraction.points if point.trusted]
+    assert sure and all(point.setting.low is not None for point in sure)
+
+
+def test_traffic_of_sharing_is_that_of_recorded_rates():
+    """Jobs of 1 to 32 nodes on a storage that takes what 4 send."""
+    problem = truth(4 * NODE_RATE, 0.3, seed=1, days=14)
+    trace = Trace.of(problem)
+    found = busiest_week(trace, SHARING)
+    recorded = busiest_week(trace, Option("base-line", "base-line:share=per-node"))
+    assert 0.05 < found.full < 0.95
+    assert found.full == pytest.approx(recorded.full)
+    for kind, rates in recorded.classes.items():
+        assert found.classes[kind] == pytest.approx(rates, abs=1.0), kind
+        assert max(rates) > 0
+
+
 def test_other_periods_are_other_phases():
     workload = workload_of(long_pairs())
     hourly = workload.at(Point(0.06, 10.0, 3600.0))
@@ -462,6 +511,7 @@ def test_waits_are_said_to_be_those_of_no_log(run, tmp_path):
         code, out, err = run("compare", "a.json", "--solver", "turns")
         assert code == 0 and "Waits are not those of the log" in out
         assert said in " ".join(out.split()) and "Waits" not in err
+        assert "To switch a setting on, believe advise" in " ".join(out.split())
         starts = [
             job.submit_seconds + job.wait_seconds for job in ioopt.load("a.json").jobs
         ]
