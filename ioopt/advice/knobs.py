@@ -124,7 +124,7 @@ def _on_machine(turns: Option, workload: Workload) -> Option:
         )
     lines.append(
         "cd /shared && install -d -m 1777 turns && install -m 666 /dev/null turns/lock "
-        f"&& echo '{json.dumps(keys)}' > turns/machine.json"
+        f"&& echo '{json.dumps(keys)}' | install -m 644 /dev/stdin turns/machine.json"
     )
     return turns._replace(lines=(*lines, *turns.lines))
 
