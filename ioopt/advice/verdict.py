@@ -194,7 +194,7 @@ class _Line:
         low = beyond if found.low is None else found.low
         high = largest if found.high is None else found.high
         if low <= least and high >= largest:
-            return f"{text} (or any other)"
+            return f"{text} (very uncertain)"
         first = ("under " if low <= least else "") + self.text(max(low, least))
         last = ("over " if high >= largest else "") + self.text(min(high, largest))
         unit = text[text.index(" ") :]
