@@ -228,9 +228,9 @@ class _Study:
         """Return whether the verdict is clear after *draw*, and further draws would
         take long.
 
-        It is clear if for each figure that is not known, either all values tried or
-        some on both sides are clear of what is worth a change; and if none decides,
-        the values that are known must be clear too.
+        It is clear that it depends on a figure that is not known if a setting pays at
+        some value of it and at another none does. It is clear that a setting pays, or
+        that none does, if this is so at all values tried, with intervals twice as wide.
         """
         few = draw < FEWEST_DRAWS or draw + 1 >= self.question.draws
         if few or self.question.draws_given or len(self.workload.trace) < LONG_LOG:
@@ -244,14 +244,13 @@ class _Study:
         if not workload.period_given:
             unknown.append(self.by_period)
         both = {Kind.SAVES, Kind.NOTHING}
-        found = [
-            {self._clear_kind(point) for point in points if self._trusted(point)}
-            for points in unknown
-        ]
-        if any(len(kinds - both) and not both <= kinds for kinds in found):
-            return False
-        decided = any(both <= kinds for kinds in found)
-        return decided or self._clear_kind(self.shown) in both
+        for points in unknown:
+            kinds = {self._kind(self.setting_at(point), point) for point in points}
+            if both <= kinds:
+                return True
+        tried = [self.shown, *itertools.chain(*unknown)]
+        clear = {self._clear_kind(point) for point in tried if self._trusted(point)}
+        return len(clear) == 1 and clear <= both
 
     def _clear_kind(self, point: Point) -> Kind:
         """Return the conclusion about the best setting at *point* if it would be the

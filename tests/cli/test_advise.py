@@ -347,6 +347,11 @@ def test_a_long_log_has_no_more_draws_than_a_clear_verdict_takes(monkeypatch):
     assert advice.verdict == three.verdict == Kind.SAVES
     assert advice.switches == three.switches and advice.savings == three.savings
     assert study.advise(replace(asked, draws_given=True)).draws == 5
+    # If it depends on the fraction after two draws, more of them do not change that.
+    unknown = study.advise(replace(asked, fraction_given=False))
+    kinds = {row.setting.low > 0.01 for row in unknown.fraction.points if row.trusted}
+    assert unknown.verdict == Kind.DEPENDS and kinds == {True, False}
+    assert unknown.draws == 3
     # A saving whose interval ends near 1 % takes all draws.
     near = figure_of(np.array([0.02, 0.012, 0.028]))
     monkeypatch.setattr(study._Study, "figure", lambda *given: near)
