@@ -175,6 +175,7 @@ class Advice:
     large_job_nodes: int
     span_seconds: float
     nodes: int
+    nodes_source: str
     node_rate: float
     node_rate_given: bool
     node_utilisation: float

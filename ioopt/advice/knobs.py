@@ -16,8 +16,8 @@ from typing import NamedTuple
 from ioopt.advice.workload import Workload
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
+from ioopt.formats.io_rule import GIVEN
 from ioopt.options import parse_solver
-from ioopt.problems.batch_io import Machine
 from ioopt.registry.policies import io_policy
 from ioopt.solvers.batch_io.settings import Settings
 from ioopt.units import quantity, whole
@@ -68,8 +68,8 @@ TURNS = Option(
     "turns",
     words="turns: all I/O in steps that wait for each other (tickets)",
     lines=(
-        "# around each I/O step; tried with Slurm 22.05, 4 nodes on one machine, "
-        "not on a large one: docs/io-turns.md",
+        "# Then around each I/O step, FOLDER and COMMAND being yours (tried with Slurm "
+        "22.05, 4 nodes on one machine, not on a large one):",
         "IO_NODES=1 IO_BYTES=$(du -sb FOLDER | cut -f1) srun -N1 -n1 "
         "--prolog=/etc/slurm/turn-acquire.sh --epilog=/etc/slurm/turn-release.sh "
         "COMMAND",
@@ -100,22 +100,31 @@ def settings_of(workload: Workload) -> list[list[Option]]:
     widest = max(workload.trace.peak)
     rates = [workload.storage / by for by in RATE_LEVELS]
     limits = [rate_limit(rate) for rate in rates if rate < widest]
-    levels = [[_on_machine(TURNS, workload.trace.machine)]]
+    levels = [[_on_machine(TURNS, workload)]]
     if limits:
         levels.append(limits)
     return levels
 
 
-def _on_machine(turns: Option, machine: Machine) -> Option:
-    """Return the setting *turns* with the file that tells its script what *machine* the
-    jobs run on.
+def _on_machine(turns: Option, workload: Workload) -> Option:
+    """Return the setting *turns* with the lines that install it, among them the file
+    that tells its script what machine the jobs of *workload* run on.
     """
+    machine = workload.trace.machine
     keys = {key: whole(value) for key, value in machine.model_dump().items()}
-    rates = {key: keys.pop(key) for key in [*keys] if key.endswith("_per_second")}
-    lines = (
-        "cd /shared && install -d -m 1777 turns && install -m 666 /dev/null turns/lock",
-        f"echo '{json.dumps(keys)[:-1]},",
-        f"{json.dumps(rates)[1:]}' > turns/machine.json   # to here: once, as root",
+    lines = [
+        "# Once, as root: install the scripts and the Epilog (docs/io-turns.md of "
+        'ioopt, "With Slurm"); /shared, here and in them, is your file system of all '
+        "nodes:",
+    ]
+    if workload.nodes_source != GIVEN:
+        lines.append(
+            f"# Not given: nodes, here {machine.nodes}. Write how many there are: a "
+            "job of more nodes goes on without a turn."
+        )
+    lines.append(
+        "cd /shared && install -d -m 1777 turns && install -m 666 /dev/null turns/lock "
+        f"&& echo '{json.dumps(keys)}' | install -m 644 /dev/stdin turns/machine.json"
     )
     return turns._replace(lines=(*lines, *turns.lines))
 

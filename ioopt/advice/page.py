@@ -51,7 +51,8 @@ OWN_FRACTION = (
 )
 UNTRUSTED = (
     f"* More than {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting here, so"
-    " the result depends on what the jobs really write and no conclusion is drawn."
+    " the result depends on what the jobs really write and no conclusion is drawn. "
+    "A row without intervals was replayed once."
 )
 CURVE_WORDS = (
     f"Shaded: {100 * LEVEL:g} % intervals; dotted: worth a change; grey: the value of "

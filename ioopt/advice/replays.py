@@ -26,7 +26,7 @@ from ioopt.sim.batch_io.trace import Run, Trace
 from ioopt.solvers.batch_io.run import run_trace
 
 if TYPE_CHECKING:
-    from ioopt.arrays import Floats
+    from ioopt.arrays import Floats, Ints
 
 SCALE_ERROR = 0.01
 BIN_SECONDS = 3600.0
@@ -173,16 +173,47 @@ def busiest_week(trace: Trace, option: Option) -> Traffic:
     day = int(np.argmax(weeks)) if len(weeks) else 0
     hours = np.arange(int(WEEK / BIN_SECONDS) + 1)
     edges = day * DAY + BIN_SECONDS * hours
-    run = replay(trace, option, record_rates=True)
-    spans = np.array(run.rates, float).reshape(-1, 4)
-    job = np.searchsorted(trace.offset, spans[:, 0], side="right") - 1
     groups = members(trace)
     classes = {LARGE: groups[LARGE], HEAVY: groups[HEAVY], OTHERS: groups[ALL]}
-    first = np.argmax(list(classes.values()), axis=0)[job]
+    first = np.argmax(list(classes.values()), axis=0)
+    if option == SHARING and not trace.limits.own_peaks:
+        spans = _shared_spans(trace, first, len(classes))
+    else:
+        run = replay(trace, option, record_rates=True)
+        spans = np.array(run.rates, float).reshape(-1, 4)
+        job = np.searchsorted(trace.offset, spans[:, 0], side="right") - 1
+        spans[:, 0] = first[job]
     times, total = steps(spans[:, 1:])
     full = total[:-1] >= trace.machine.storage_bytes_per_second * FULL
     inside = np.diff(np.clip(times, edges[0], edges[-1]))
     rates = {}
     for number, name in enumerate(classes):
-        rates[name] = mean_rates(spans[first == number, 1:], edges).tolist()
+        rates[name] = mean_rates(spans[spans[:, 0] == number, 1:], edges).tolist()
     return Traffic(option.name, day, float(inside[full].sum() / WEEK), rates)
+
+
+def _shared_spans(trace: Trace, kind: Ints, kinds: int) -> Floats:
+    """Return rows (kind, from, until, bytes per second): the rates of all jobs of a
+    kind together where all share the storage. *kind* has the kind of each job.
+
+    Recorded rates would take gigabytes where hundreds of jobs transfer at once. All
+    transferring nodes have the same rate, so the number of them suffices.
+    """
+    run = replay(trace, SHARING)
+    since, until = np.array(run.grant), np.array(run.finish)
+    phases = np.flatnonzero(until > since)
+    job = np.searchsorted(trace.offset, phases, side="right") - 1
+    nodes = np.array(trace.allocated)[job]
+    times, place = np.unique([since[phases], until[phases]], return_inverse=True)
+    begin, end = place.reshape(2, -1)
+    busy = np.zeros((kinds, len(times)))
+    for number in range(kinds):
+        own = nodes * (kind[job] == number)
+        begun = np.bincount(begin, own, len(times))
+        busy[number] = np.cumsum(begun - np.bincount(end, own, len(times)))
+    machine = trace.machine
+    share = machine.storage_bytes_per_second / np.maximum(busy.sum(axis=0), 1)
+    rate = busy * np.minimum(machine.node_bytes_per_second, share)
+    which, step = np.nonzero(rate[:, :-1])
+    rows = (which, times[step], times[step + 1], rate[which, step])
+    return np.column_stack(rows).astype(float)

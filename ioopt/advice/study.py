@@ -67,6 +67,10 @@ PERIODS = (1800.0, 3600.0, 7200.0, 14400.0)
 """The I/O periods in seconds to try when the I/O period is not given. Shorter ones give
 the answers of half an hour, and take longer to replay.
 """
+LONG_LOG = 5000
+"""The number of jobs from which on no more draws are made than a clear verdict takes:
+they take minutes, and the weeks of such a log tell more than the draws.
+"""
 RUN, DELAY = "run time", "I/O delay"
 Progress = Callable[[int, int], None]
 Each = Callable[
@@ -134,6 +138,9 @@ class _Study:
     """The point for which the verdict and all details are computed."""
     policy: Option
     """The best I/O policy."""
+    draws: range
+    """The draws that are reported."""
+    blocks: Blocks
     settings: list[Option]
     """The settings that a site can switch on today, each at its best level."""
 
@@ -149,11 +156,7 @@ class _Study:
         self.policies = list(looked_at)
         self.levels = settings_of(workload)
         self.progress = progress
-        self.draws = range(1, question.draws) if question.draws > 1 else range(1)
-        """The draws that are reported."""
-        self.blocks = Blocks(
-            workload.starts, len(self.draws), question.resamples, question.io.seed
-        )
+        self._use(question.draws - 1)
         self.scales: dict[Point, float] = {}
         self.totals: dict[tuple[Point, int, Option], Totals] = {}
         self.by_fraction = [
@@ -166,8 +169,8 @@ class _Study:
 
         Every option is replayed on the start times in the log, at each I/O fraction.
         The best policy, and each setting at its best level, are replayed in every draw
-        at each point of the axes. The other policies are replayed in every draw only at
-        the point for which details are shown.
+        at each point of the axes at which a conclusion can be drawn. The other policies
+        are replayed in every draw only at the point for which details are shown.
         """
         levels = [option for options in self.levels for option in options]
         every = (SHARING, FREE, *self.policies, *levels)
@@ -193,12 +196,71 @@ class _Study:
             (len(self.by_fraction) - 1 + len(beside)) * len(axes) + len(details)
         )
         self._run(each, [Cell(point, 0, axes) for point in beside], more)
-        cells = []
+        trusted = [
+            point for point in (*self.by_fraction, *beside) if self._trusted(point)
+        ]
+        a_draw = (len(trusted) - 1) * len(axes) + len(details)
         for draw in others:
-            for point in (*self.by_fraction, *beside):
-                options = details if point == self.shown else axes
-                cells.append(Cell(point, draw, options, self.scales[point]))
-        self._run(each, cells)
+            cells = [
+                Cell(
+                    point,
+                    draw,
+                    details if point == self.shown else axes,
+                    self.scales[point],
+                )
+                for point in trusted
+            ]
+            self._run(each, cells, (others[-1] - draw) * a_draw)
+            self._use(draw)
+            if self._may_end(draw):
+                self.progress(len(self.totals), len(self.totals))
+                break
+
+    def _use(self, draws: int) -> None:
+        """Report the first *draws* draws after draw 0, or draw 0 if there are none."""
+        self.draws = range(1, draws + 1) if draws else range(1)
+        asked = self.question
+        self.blocks = Blocks(
+            self.workload.starts, len(self.draws), asked.resamples, asked.io.seed
+        )
+
+    def _may_end(self, draw: int) -> bool:
+        """Return whether the verdict is clear after *draw*, and further draws would
+        take long.
+
+        It is clear that it depends on a figure that is not known if a setting pays at
+        some value of it and at another none does. It is clear that a setting pays, or
+        that none does, if this is so at all values tried, with intervals twice as wide.
+        """
+        few = draw < FEWEST_DRAWS or draw + 1 >= self.question.draws
+        if few or self.question.draws_given or len(self.workload.trace) < LONG_LOG:
+            return False
+        workload = self.workload
+        unknown = []
+        if workload.fraction is None:
+            unknown.append(self.by_fraction)
+        if workload.storage_source not in KNOWN:
+            unknown.append(self.by_storage)
+        if not workload.period_given:
+            unknown.append(self.by_period)
+        both = {Kind.SAVES, Kind.NOTHING}
+        for points in unknown:
+            kinds = {self._kind(self.setting_at(point), point) for point in points}
+            if both <= kinds:
+                return True
+        tried = [self.shown, *itertools.chain(*unknown)]
+        clear = {self._clear_kind(point) for point in tried if self._trusted(point)}
+        return len(clear) == 1 and clear <= both
+
+    def _clear_kind(self, point: Point) -> Kind:
+        """Return the conclusion about the best setting at *point* if it would be the
+        same with an interval twice as wide.
+        """
+        saved = self.figure(self.setting_at(point), point)
+        value, low, high = saved
+        if value is not None and low is not None and high is not None:
+            saved = Figure(value, 2 * low - value, 2 * high - value)
+        return verdict_kind(saved, self.scales[point])
 
     def _number_after_choice(self) -> int:
         """Return the number of replays that follow those from which the options are
@@ -287,6 +349,10 @@ class _Study:
             bottom = bottom - free
         return self.blocks.saved(top, bottom)
 
+    def _drawn(self, point: Point) -> Sequence[int]:
+        """Return the draws to report at *point*: draw 0 if no conclusion is drawn."""
+        return self.draws if self._trusted(point) else range(1)
+
     def _sums(
         self, option: Option, point: Point, group: str, draws: Sequence[int] | None
     ) -> Floats:
@@ -296,7 +362,7 @@ class _Study:
         place = GROUPS.index(group)
         rows = [
             self.totals[point, draw, option].run_seconds[place]
-            for draw in draws or self.draws
+            for draw in draws or self._drawn(point)
         ]
         return np.array(rows)
 
@@ -304,9 +370,12 @@ class _Study:
         self, option: Option, point: Point, group: str = ALL, measure: str = RUN
     ) -> Figure:
         """Return the saving of *option* at *point*, as :meth:`saved` computes it, with
-        its interval.
+        its interval. One draw has none if others are reported.
         """
-        return figure_of(self.saved(option, point, group, measure))
+        sample = self.saved(option, point, group, measure)
+        if self._drawn(point) != self.draws:
+            return Figure(float(sample[0]))
+        return figure_of(sample)
 
     def advice(self) -> Advice:
         """Return the findings of the study as :class:`~ioopt.advice.answer.Advice`."""
@@ -351,13 +420,14 @@ class _Study:
             large_job_nodes=int(nodes[groups[LARGE]].min()),
             span_seconds=span,
             nodes=trace.machine.nodes,
+            nodes_source=workload.nodes_source,
             node_rate=workload.node_rate,
             node_rate_given=workload.node_rate_given,
             node_utilisation=float(nodes @ run_seconds) / (trace.machine.nodes * span),
             node_hours_above_machine=self._above_machine(SHARING),
             node_hours_above_machine_with_setting=self._above_machine(setting),
             scale=self.scales[shown],
-            draws=self.question.draws,
+            draws=len(self.draws) + (self.draws[0] > 0),
             resamples=self.question.resamples,
             blocks=self.blocks.words,
             warnings=self._warnings(),
@@ -369,10 +439,17 @@ class _Study:
         """
         rule = self.workload.io
         shown = replace(rule, fraction=self.shown.fraction)
-        return [
+        warnings = [
             text.replace(rule.describe(), shown.describe())
             for text in self.workload.warnings
         ]
+        asked, made = self.question.draws - 1, len(self.draws)
+        if made < asked:
+            warnings.append(
+                f"{made} of {asked} further replays made, as they decide clearly; "
+                f"--draws {self.question.draws} makes all"
+            )
+        return warnings
 
     def _verdict(self, axes: Sequence[Axis]) -> Kind:
         """Return the conclusion about the best setting.

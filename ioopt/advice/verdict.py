@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from ioopt.advice.answer import NEAR, TRUSTED_SCALE, Advice, Axis, Kind, verdict_kind
 from ioopt.advice.spread import DAY, LEVEL, WORTH, Figure
 from ioopt.advice.workload import LARGE
-from ioopt.formats.swf.log import MOST_IN_USE
 from ioopt.units import counted, quantity
 
 LEVEL_WORDS = f"{100 * LEVEL:g} %: "
@@ -54,8 +53,8 @@ def _hundredths(share: float | None) -> str:
 
 
 def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
-    """Return the saving of run time in words; a negative saving is called a cost, and
-    one that is rounded to 0 nothing.
+    """Return the saving of run time in words. A negative saving whose interval is below
+    0 is called a cost, and one that is rounded to 0 nothing.
 
     >>> effect(Figure(0.042, 0.031, 0.05))
     'saves 4.2 % of run time (95 %: 3.1 to 5.0)'
@@ -63,11 +62,16 @@ def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
     'costs 23.2 % more run time (95 %: 20.0 to 25.0)'
     >>> effect(Figure(-0.0002, -0.008, 0.007))
     'saves nothing (95 %: -0.8 to 0.7)'
+    >>> effect(Figure(-0.001, -0.009, 0.006))
+    'makes no clear difference: it saves -0.1 % of run time (95 %: -0.9 to 0.6)'
     """
     if _hundredths(saved.value) == "0.0":
         return percent(saved, "", level).replace("0.0 %", "saves nothing", 1)
+    text = f"saves {percent(saved, 'run time', level)}"
     if saved.value is None or saved.value >= 0:
-        return f"saves {percent(saved, 'run time', level)}"
+        return text
+    if saved.high is not None and saved.high >= 0:
+        return f"makes no clear difference: it {text}"
     ends: tuple[float | None, float | None] = (None, None)
     if saved.low is not None and saved.high is not None:
         ends = (-saved.high, -saved.low)
@@ -109,12 +113,18 @@ class _Line:
         """
         low, high = self.axis.pays_from, self.axis.pays_to
         if low.value is None:
-            return f"no setting pays{self._tried(' at ')}"
+            sure = " surely" if Kind.UNCERTAIN in self._kinds().values() else ""
+            return f"no setting{sure} pays{self._tried(' at ')}"
         if self.falling:
             low, high = high, low
         least, largest = self.axis.ends
         begins = low.value is not None and low.value > least
         ends = high.value is not None and high.value < largest
+        if not begins and not ends:
+            unsure = ", not surely at each" if self.axis.decides else ""
+            return f"pays{self._tried(' at all of ')}{unsure}"
+        begins = begins and self._is_told_apart(low.value, above=True)
+        ends = ends and self._is_told_apart(high.value, above=False)
         if begins and ends:
             place = f"from {self._limit(low)} to {self._limit(high)}"
         elif begins:
@@ -122,9 +132,45 @@ class _Line:
         elif ends:
             place = f"below {self._limit(high)}"
         else:
-            unsure = ", not surely at each" if self.axis.decides else ""
-            return f"pays{self._tried(' at all of ')}{unsure}"
-        return f"pays {place},{self._tried(' tried ')}"
+            return f"whether a change pays is not told apart{self._tried(' at ')}"
+        return f"pays {place}{self._tried_beyond(begins, ends)}"
+
+    def _tried_beyond(self, begins: bool, ends: bool) -> str:
+        """Return the words that say how far a change was tried where it pays; empty
+        text if no further than at the value shown.
+        """
+        least, largest = self.axis.ends
+        tried = largest if begins else least
+        if begins == ends or tried == self.axis.shown:
+            return ""
+        return f", tried {'to' if begins else 'from'} {self.text(tried)}"
+
+    def _kinds(self) -> dict[float, Kind]:
+        """Return the conclusion at each value at which one can be drawn."""
+        return {
+            point.value: verdict_kind(point.setting, point.scale)
+            for point in self.axis.points
+            if point.trusted
+        }
+
+    def _is_told_apart(self, limit: float | None, above: bool) -> bool:
+        """Return whether *limit*, beyond which a change pays (*above*, or below), is
+        more than noise.
+
+        On one of its sides some interval must be clear of what is worth a change. If a
+        change pays on the other side than expected, this must hold on both sides.
+        """
+        assert limit is not None
+        kinds = self._kinds().items()
+        pays = any(
+            kind == Kind.SAVES and (value > limit) == above for value, kind in kinds
+        )
+        not_beyond = any(
+            kind == Kind.NOTHING and (value > limit) != above for value, kind in kinds
+        )
+        if above == self.falling:
+            return pays and not_beyond
+        return pays or not_beyond
 
     def _tried(self, words: str) -> str:
         """Return *words* and the range of values at which a conclusion can be drawn;
@@ -137,7 +183,7 @@ class _Line:
 
     def _limit(self, found: Figure) -> str:
         """Return a value of the axis, with its interval in brackets; an end of the
-        interval beyond the values tried is not written.
+        interval beyond the values tried is written as "under" or "over" them.
         """
         assert found.value is not None
         text = self.text(found.value)
@@ -148,15 +194,11 @@ class _Line:
         low = beyond if found.low is None else found.low
         high = largest if found.high is None else found.high
         if low <= least and high >= largest:
-            return f"{text} (or any other)"
-        if high >= largest:
-            interval = f"{self.text(low)} or more"
-        elif low <= least:
-            interval = f"{self.text(high)} or less"
-        else:
-            interval = _span(self.text(low), self.text(high))
+            return f"{text} (very uncertain)"
+        first = ("under " if low <= least else "") + self.text(max(low, least))
+        last = ("over " if high >= largest else "") + self.text(min(high, largest))
         unit = text[text.index(" ") :]
-        return f"{text} ({interval.replace(unit, '')})"
+        return f"{text} ({f'between {first} and {last}'.replace(unit, '')})"
 
 
 def _span(low: str, high: str) -> str:
@@ -205,14 +247,14 @@ def axis_lines(advice: Advice) -> list[str]:
 
 
 def machine_line(advice: Advice) -> str:
-    """Return the line about the nodes and the rate of a node."""
+    """Return the line about the nodes and the rate of a node, with their sources."""
     source = "given"
     if not advice.node_rate_given:
         source = "a guess; state yours: --machine node_rate=RATE"
-    nodes = f"{advice.nodes} nodes"
-    if any(MOST_IN_USE in warning for warning in advice.warnings):
-        nodes += f" ({MOST_IN_USE})"
-    return f"Machine: {nodes} of {rate_text(advice.node_rate)} ({source})."
+    return (
+        f"Machine: {advice.nodes} nodes ({advice.nodes_source}) of "
+        f"{rate_text(advice.node_rate)} ({source})."
+    )
 
 
 def losers(advice: Advice) -> str:
@@ -277,21 +319,22 @@ def sentence(advice: Advice) -> str:
         return (
             f"Change nothing: {_nowhere(advice)}{_best(advice)} {told}.{_near(advice)}"
         )
-    told = f"{_best(advice)} {told}"
+    told = f"{_best(advice)} {told}."
+    told = told[0].upper() + told[1:]
     if advice.verdict == Kind.DEPENDS:
         names = " and ".join(line.name for line in _deciding(advice))
-        return (
-            f"Not decided: it depends on the {names}; {told}.{losers(advice)} "
-            f"{_next(advice)}"
-        )
-    why = ""
+        why = f"Not decided: it depends on the {names}."
+        return f"{why} {told}{losers(advice)} {_next(advice)}"
+    why = "Inconclusive."
     if not advice.node_rate_given:
-        why = "nobody stated the rate of a node; "
+        why = "Inconclusive: nobody stated the rate of a node."
     elif where := _touching(advice):
-        why = f"the interval touches {WORTH_WORDS} at {' and '.join(where)}; "
+        why = (
+            f"Inconclusive: the interval holds {WORTH_WORDS} at {' and '.join(where)}."
+        )
     elif _touches(advice):
-        why = f"the interval touches {WORTH_WORDS}; "
-    return f"Inconclusive: {why}{told}. {_next(advice)}"
+        why = f"Inconclusive: the interval holds {WORTH_WORDS}."
+    return f"{why} {told} {_next(advice)}"
 
 
 def _touches(advice: Advice) -> bool:
@@ -304,7 +347,8 @@ def _touches(advice: Advice) -> bool:
 
 def _best(advice: Advice) -> str:
     """Return the words that name the best setting."""
-    if (advice.switch.saves.value or 0.0) < 0:
+    saved = advice.switch.saves
+    if (saved.value or 0.0) < 0 and (saved.high is None or saved.high < 0):
         return f"no setting saves; the least harmful, {advice.setting},"
     return f"the best setting, {advice.setting},"
 
@@ -402,7 +446,9 @@ MOST_LONGER = 12.0
 def _more_days(advice: Advice) -> str:
     """Return the sentence that says how many days of log would decide.
 
-    The width of an interval falls with the square root of the length of the log.
+    The width of an interval falls with the square root of the length of the log. If the
+    saving is so near to what is worth a change that this decides nothing, and the
+    interval is wide, the saving itself is not known well: a longer log may move it.
     """
     value, low, high = advice.switch.saves
     if value is None or low is None or high is None:
@@ -410,15 +456,19 @@ def _more_days(advice: Advice) -> str:
     margin = abs(value - WORTH)
     width = value - low if value > WORTH else high - value
     days = advice.span_seconds / DAY
+    why = ""
     if width >= math.sqrt(MOST_LONGER) * margin:
-        return (
-            f"Next: leave all as it is; the saving is too near {WORTH_WORDS} for a "
-            "longer log to decide."
-        )
-    wanted = max(1.1 * days, days * (width / margin) ** 2)
+        width, margin = (high - low) / 2, WORTH
+        why = "; this interval is too wide to tell anything"
+    leave = "Next: leave all as it is; the"
+    if width <= margin and why:
+        return f"{leave} saving is too near {WORTH_WORDS} for a longer log to decide."
+    if width >= math.sqrt(MOST_LONGER) * margin:
+        return f"{leave} interval is too wide for any log that can be had to decide."
+    wanted = days * max(1.1, (width / margin) ** 2)
     return (
         f"Next: give a log of about {10 * math.ceil(wanted / 10)} days (this one: "
-        f"{days:.0f})."
+        f"{days:.0f}){why}."
     )
 
 

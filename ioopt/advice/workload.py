@@ -22,7 +22,7 @@ from ioopt.decisions.batch_io import Limits
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan.log import DarshanLog
 from ioopt.formats.io_rule import IoRule, MachineRule
-from ioopt.formats.swf.io import batch_io_from_swf, matched, unclear_nodes
+from ioopt.formats.swf.io import batch_io_from_swf, matched, nodes_source, unclear_nodes
 from ioopt.formats.swf.log import SwfJob, SwfTrace
 from ioopt.problems.batch_io import BatchIoProblem, Job, Phase
 from ioopt.sim.batch_io.trace import Trace
@@ -55,13 +55,17 @@ called large or I/O-heavy.
 ALL, LARGE, HEAVY = "all jobs", "large jobs", "I/O-heavy jobs"
 GROUPS = (ALL, LARGE, HEAVY)
 
+BELIEVE = (
+    " To switch a setting on, believe advise: it compares run times in several draws; "
+    "these figures are of one draw, with such waits."
+)
 OF_STARTS = (
     "jobs are submitted when the log started them, and wait only if too few nodes are "
-    "free then."
+    f"free then.{BELIEVE}"
 )
 OF_QUEUE = (
     "the queue of the instance (order {queue}, backfill {backfill}) starts the jobs, "
-    "not the site's; with another queue a gain can become a loss."
+    f"not the site's; with another queue a gain can become a loss.{BELIEVE}"
 )
 """How the waits of an instance come about, by the submit times that it has."""
 
@@ -78,8 +82,8 @@ class Question:
 
     ``io.fraction`` is used only if ``fraction_given`` is true; other I/O periods than
     that of ``io`` are tried unless ``period_given`` is true. ``draws`` is the number
-    of draws to replay, and ``resamples`` the number of bootstrap resamples for the
-    intervals.
+    of draws to replay, fewer in a long log unless ``draws_given`` is true, and
+    ``resamples`` the number of bootstrap resamples for the intervals.
     """
 
     trace: SwfTrace
@@ -93,6 +97,7 @@ class Question:
     period_given: bool = False
     solvers: tuple[str, ...] = ("fill", "adaptive", "cons-max-util+top")
     draws: int = 5
+    draws_given: bool = False
     resamples: int = 1000
 
 
@@ -114,7 +119,8 @@ class Workload:
     jobs with a Darshan log, keyed by index; the I/O of all other jobs is generated.
     ``fraction`` is the I/O fraction that the user or Darshan logs supply, or None, and
     ``fraction_source`` says which. ``storage_source`` says where the storage rate comes
-    from. ``node_rate_given`` and ``period_given`` say what else the user stated.
+    from, and ``nodes_source`` where the number of nodes. ``node_rate_given`` and
+    ``period_given`` say what else the user stated.
     """
 
     problem: BatchIoProblem
@@ -126,6 +132,7 @@ class Workload:
     fraction: float | None
     fraction_source: str
     storage_source: str
+    nodes_source: str
     node_rate_given: bool
     period_given: bool
     warnings: tuple[str, ...]
@@ -289,6 +296,7 @@ def workload_of(question: Question) -> Workload:
         fraction=fraction,
         fraction_source=source,
         storage_source=_storage_source(question.machine, problem, owned),
+        nodes_source=nodes_source(log, question.machine),
         node_rate_given=question.machine.node_bytes_per_second is not None,
         period_given=question.period_given,
         warnings=tuple(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -20,6 +20,7 @@ from ioopt.cli.options import (
     format_option,
     output_option,
     solver_option,
+    usable_cores,
 )
 from ioopt.errors import UsageError
 from ioopt.formats.io_rule import MachineRule
@@ -27,6 +28,9 @@ from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.options import parse_assignments
 from ioopt.problems.batch_io import QueueOptions
 from ioopt.tables import terminal_width
+
+if TYPE_CHECKING:
+    from ioopt.advice.workload import Question
 
 EPILOG = f"""\b
 Examples:
@@ -109,7 +113,8 @@ GONE = together(
     metavar="N",
     help="Number of replays. The first one replays the log unchanged, to choose the "
     "options; the others move starts and generate other I/O. With one there is no "
-    "verdict.",
+    "verdict. Unless stated, a log of 5,000 jobs or more has no more than a clear "
+    "verdict takes.",
 )
 @click.option(
     "--resamples",
@@ -121,9 +126,9 @@ GONE = together(
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
-    default=1,
     metavar="N",
-    help="Processes that simulate at the same time.",
+    help="Processes that simulate at the same time; the answer is the same. (default: "
+    "1, in logs of 5,000 jobs or more all cores)",
 )
 @click.option(
     "--instance",
@@ -144,7 +149,7 @@ def advise(
     log: str,
     output: str | None,
     form: str,
-    threads: int,
+    threads: int | None,
     machine: tuple[str, ...],
     solvers: tuple[str, ...],
     draws: int,
@@ -179,12 +184,13 @@ def advise(
             period_given=given("io_period"),
             solvers=solvers or Question.solvers,
             draws=draws,
+            draws_given=given("draws"),
             resamples=resamples,
         )
         show(1, STAGES, "preparing the jobs")
         advice = study.advise(
             question,
-            threads=threads,
+            threads=threads or _processes(question),
             progress=lambda done, total: show(done, total, "replays done"),
         )
     if instance is not None:
@@ -207,6 +213,13 @@ def advise(
                 click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
         click.echo("\n".join(wrapped_answer(advice, terminal_width())))
+
+
+def _processes(question: Question) -> int:
+    """Return the number of processes if none is stated."""
+    from ioopt.advice.study import LONG_LOG
+
+    return usable_cores() if len(question.trace.jobs) >= LONG_LOG else 1
 
 
 def _machine(words: tuple[str, ...]) -> MachineRule:

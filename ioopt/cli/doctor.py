@@ -1,6 +1,5 @@
 """``ioopt doctor``: list which parts are installed and which are missing."""
 
-import os
 import platform
 from collections.abc import Iterator
 from importlib import metadata
@@ -10,7 +9,7 @@ import click
 
 from ioopt import registry
 from ioopt.cli.lazy import IooptCommand
-from ioopt.cli.options import format_option
+from ioopt.cli.options import format_option, usable_cores
 from ioopt.compiled import library
 from ioopt.errors import EXTRAS
 from ioopt.formats.native import dump_json
@@ -55,16 +54,11 @@ def doctor(form: str) -> None:
 
 def _here() -> Iterator[Row]:
     yield ("program", "ioopt", __version__, "")
-    cores = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count()
-    )
     yield (
         "program",
         "Python",
         platform.python_version(),
-        f"{platform.system()}, {cores} cores",
+        f"{platform.system()}, {usable_cores()} cores",
     )
 
 

@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 1
 
 
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _bar(*columns: str, transient: bool = False) -> Progress:
     """Return a progress bar of rich that shows a title, the bar, the named *columns* of
     rich, and the text ``state``.

@@ -19,6 +19,8 @@ from ioopt.units import quantity
 
 NODE_BYTES_PER_SECOND = 1e9 / 32
 STORAGE_SHARE = Fraction(250, 1536)
+GIVEN = "given"
+"""The source of a figure that the user stated."""
 SHORTEST_WALLTIME_SECONDS = 1.0
 """Smallest walltime in seconds that is assumed for a job without a walltime."""
 

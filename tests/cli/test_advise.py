@@ -24,8 +24,15 @@ import ioopt
 from ioopt.advice import page, study, verdict
 from ioopt.advice import workload as workload_module
 from ioopt.advice.answer import Kind, verdict_kind
-from ioopt.advice.knobs import FREE, SHARING, TURNS, Option, rate_limit
-from ioopt.advice.replays import replay
+from ioopt.advice.knobs import (
+    FREE,
+    SHARING,
+    TURNS,
+    Option,
+    rate_limit,
+    settings_of,
+)
+from ioopt.advice.replays import busiest_week, replay
 from ioopt.advice.samples import SAMPLES, sample_or_path
 from ioopt.advice.spread import Blocks, Figure, figure_of, paying_range
 from ioopt.advice.workload import Point, Question, known_fraction, workload_of
@@ -115,16 +122,40 @@ def test_two_jobs_whose_writes_overlap_by_hand():
         "saves 25.0 % of run time (95 %: 25.0 to 25.0) at 100 % I/O and a storage of "
         "10 B/s."
     )
-    assert lines[1].strip().startswith("cd /shared && install -d -m 1777 turns")
-    described = " ".join(lines[2:4]).split("'")[1]
+    assert lines[1].strip().startswith("# Once, as root: install the scripts and")
+    assert "nodes, here 4. Write how many there are: a job of more nodes" in lines[2]
+    assert lines[3].strip().startswith("cd /shared && install -d -m 1777 turns")
+    described = lines[3].split("'")[1]
     assert json.loads(described) == workload_of(pairs()).trace.machine.model_dump()
     assert " srun -N1 -n1 --prolog=/etc/slurm/turn-acquire.sh" in lines[5]
     assert lines[6:] == [
         "I/O fraction 100 % (given): pays at all of 25 to 100 %.",
-        "Storage 10 B/s (given): pays below 19.2 B/s (19.2 to 19.2), tried 10 to 40 "
-        "B/s.",
-        "I/O period 60 min (given). Machine: 4 nodes of 10 B/s (given).",
+        "Storage 10 B/s (given): pays below 19.2 B/s (between 19.2 and 19.2).",
+        "I/O period 60 min (given). Machine: 4 nodes (the log's processors, one a "
+        "node: state processors_per_node) of 10 B/s (given).",
     ]
+
+
+def test_where_the_number_of_nodes_comes_from():
+    """The lines to paste ask for the number of nodes unless it was stated."""
+
+    def nodes(lines: str, **machine: float) -> str:
+        rule = MachineRule(node_rate=10, storage_rate=10, **machine)
+        asked = pairs(trace=parse_swf(lines, "pairs.swf"), machine=rule)
+        found = workload_of(asked)
+        turns = "\n".join(settings_of(found)[0][0].lines)
+        assert ("Not given: nodes" in turns) == (found.nodes_source != "given")
+        return f"{found.trace.machine.nodes} nodes ({found.nodes_source})"
+
+    text = log(60, 2, nodes=1)
+    one = "one a node: state processors_per_node"
+    assert nodes(text) == f"4 nodes (the log's processors, {one})"
+    assert nodes(text, processors_per_node=2) == "2 nodes (the log's processors)"
+    assert nodes(text, nodes=3) == "3 nodes (given)"
+    bare = text.replace("; MaxProcs: 4\n", "")
+    assert nodes(bare) == f"1 nodes (the processors of the largest job, {one})"
+    asked = Question(read_log(sample_or_path("month.sacct")))
+    assert workload_of(asked).nodes_source == "the most in use at once"
 
 
 def test_the_rate_of_a_node_that_nobody_stated_decides_nothing():
@@ -249,10 +280,10 @@ def test_a_guess_never_decides_alone():
     assert begin.low <= begin.value <= begin.high
     lines = verdict.answer(unknown)
     assert re.match(
-        r"Not decided: it depends on the I/O fraction; .* Next: .* --io-fraction F$",
+        r"Not decided: it depends on the I/O fraction\. .* Next: .* --io-fraction F$",
         lines[0],
     )
-    assert re.match(r"I/O fraction not given: pays above \d.*, tried 1 to", lines[1])
+    assert re.match(r"I/O fraction not given: pays above \d.* \(between ", lines[1])
     text = page.as_text(unknown, list(page.parts(unknown, "")), 79)
     assert "LMT" in text
     # Of 10 nodes the storage is guessed to take 1.63 times what one sends.
@@ -260,7 +291,7 @@ def test_a_guess_never_decides_alone():
     guessed = study.advise(pairs(trace=ten, machine=MachineRule(node_rate=10)))
     assert guessed.verdict == Kind.DEPENDS and guessed.storage.source == "a guess"
     lines = verdict.answer(guessed)
-    assert lines[0].startswith("Not decided: it depends on the storage rate; the best")
+    assert lines[0].startswith("Not decided: it depends on the storage rate. The best")
     assert lines[0].endswith("--machine storage_rate=RATE")
     # Nothing pays from a quarter to four times a guess, but below it may.
     small = pairs(trace=ten, machine=MachineRule(node_rate=10), io=IoRule(0.01))
@@ -288,7 +319,7 @@ def test_an_io_period_that_nobody_stated_does_not_decide_alone():
     assert kinds[1] == Kind.SAVES and kinds[3] == Kind.UNCERTAIN
     assert advice.verdict == Kind.DEPENDS and advice.pasted is None
     lines = verdict.answer(advice)
-    assert lines[0].startswith("Not decided: it depends on the I/O period; the best")
+    assert lines[0].startswith("Not decided: it depends on the I/O period. The best")
     assert lines[0].endswith("docs/tune.md says, and state --io-period TIME")
     assert lines[3].startswith("I/O period 60 min (a guess): pays at all of 30 to 240")
     # Stated, the same hour decides; nothing else is tried.
@@ -298,6 +329,60 @@ def test_an_io_period_that_nobody_stated_does_not_decide_alone():
     # Where the answer is the same at all periods, the guess does not matter.
     often = study.advise(long_pairs(io=IoRule(0.3)))
     assert often.verdict == Kind.SAVES and often.period.value is None
+
+
+@pytest.mark.usefixtures("unmoved")
+def test_a_long_log_has_no_more_draws_than_a_clear_verdict_takes(monkeypatch):
+    """The pairs are surely delayed, so two draws after the first one decide: the answer
+    is that of three draws.
+    """
+    monkeypatch.setattr(study, "LONG_LOG", 120)
+    monkeypatch.setattr(study, "FACTORS", (1.0,))
+    told = []
+    asked = pairs(draws=5)
+    advice = study.advise(asked, progress=lambda *done: told.append(done))
+    assert advice.draws == 3 and told[-1][0] == told[-1][1]
+    assert "2 of 4 further replays made" in advice.warnings[-1]
+    three = study.advise(pairs(draws=3))
+    assert advice.verdict == three.verdict == Kind.SAVES
+    assert advice.switches == three.switches and advice.savings == three.savings
+    assert study.advise(replace(asked, draws_given=True)).draws == 5
+    # If it depends on the fraction after two draws, more of them do not change that.
+    unknown = study.advise(replace(asked, fraction_given=False))
+    kinds = {row.setting.low > 0.01 for row in unknown.fraction.points if row.trusted}
+    assert unknown.verdict == Kind.DEPENDS and kinds == {True, False}
+    assert unknown.draws == 3
+    # A saving whose interval ends near 1 % takes all draws.
+    near = figure_of(np.array([0.02, 0.012, 0.028]))
+    monkeypatch.setattr(study._Study, "figure", lambda *given: near)
+    assert study.advise(asked).draws == 5
+
+
+@pytest.mark.usefixtures("unmoved")
+def test_where_nothing_is_concluded_one_draw_is_replayed():
+    """The storage of .5 node rates cannot be; at 100 % I/O and four jobs at once on one
+    node's rate three of four I/O seconds are waits.
+    """
+    four = parse_swf(log(60, 4, nodes=1), "four.swf")
+    advice = study.advise(pairs(trace=four, io=IoRule(0.5)))
+    marked = [point for point in advice.fraction.points if not point.trusted]
+    assert marked and all(point.setting.low is None for point in marked)
+    assert all(point.setting.value is not None for point in marked)
+    sure = [point for point in advice.fraction.points if point.trusted]
+    assert sure and all(point.setting.low is not None for point in sure)
+
+
+def test_traffic_of_sharing_is_that_of_recorded_rates():
+    """Jobs of 1 to 32 nodes on a storage that takes what 4 send."""
+    problem = truth(4 * NODE_RATE, 0.3, seed=1, days=14)
+    trace = Trace.of(problem)
+    found = busiest_week(trace, SHARING)
+    recorded = busiest_week(trace, Option("base-line", "base-line:share=per-node"))
+    assert 0.05 < found.full < 0.95
+    assert found.full == pytest.approx(recorded.full)
+    for kind, rates in recorded.classes.items():
+        assert found.classes[kind] == pytest.approx(rates, abs=1.0), kind
+        assert max(rates) > 0
 
 
 def test_other_periods_are_other_phases():
@@ -364,14 +449,19 @@ def test_inconclusive_names_the_next_step():
     assert "give a log of about 200 days (this one: 50)" in told(
         0.02, 0.0, 0.03, scale=1
     )
-    assert "leave all as it is" in told(0.0101, 0.0, 0.03, scale=1)
+    # So near to 1 % nothing but a longer log shows on which side it is, if it is wide.
+    assert "leave all as it is" in told(0.0101, 0.006, 0.014, scale=1)
+    assert "a log of about 170 days (this one: 50); this interval is too wide" in told(
+        0.0096, -0.012, 0.024, scale=1
+    )
+    assert "too wide for any log" in told(0.0101, -0.05, 0.06, scale=1)
     assert "give Darshan logs" in told(0.02, 0.0, 0.03, scale=0.2)
     # Where no value tried pays, no figure is asked for: it would change nothing.
     unknown = replace(advice.fraction, value=None, source="not given", decides=True)
     least = unknown.points[0]._replace(setting=Figure(0.009, 0.005, 0.016), scale=1.0)
     unknown = replace(unknown, pays_from=Figure(None), points=[least])
     text = told(0.004, 0.001, 0.0096, fraction=unknown, scale=1)
-    assert text.startswith("Inconclusive: the interval touches 1 % at 25 % I/O; ")
+    assert text.startswith("Inconclusive: the interval holds 1 % at 25 % I/O. ")
     assert "(95 %: 0.1 to 0.96)" in text and "--io-fraction" not in text
     assert text.endswith("leave all as it is; no setting saves 1 % at any value tried.")
 
@@ -426,6 +516,7 @@ def test_waits_are_said_to_be_those_of_no_log(run, tmp_path):
         code, out, err = run("compare", "a.json", "--solver", "turns")
         assert code == 0 and "Waits are not those of the log" in out
         assert said in " ".join(out.split()) and "Waits" not in err
+        assert "To switch a setting on, believe advise" in " ".join(out.split())
         starts = [
             job.submit_seconds + job.wait_seconds for job in ioopt.load("a.json").jobs
         ]
@@ -493,6 +584,60 @@ def test_a_loss_is_called_one():
     assert verdict.effect(Figure(0.01, -0.02, 0.04)) == (
         "saves 1.00 % of run time (95 %: -2.0 to 4.0)"
     )
+
+
+def test_a_loss_that_is_no_sure_one_is_not_called_one():
+    advice = study.advise(pairs())
+    unclear = Figure(-0.001, -0.009, 0.006)
+    switch = advice.switch._replace(saves=unclear)
+    text = verdict.sentence(
+        replace(advice, verdict=Kind.UNCERTAIN, switches=[switch], scale=1)
+    )
+    assert "The best setting, turns, makes no clear difference: it saves -0.1 %" in text
+    switch = advice.switch._replace(saves=Figure(-0.02, -0.03, -0.01))
+    text = verdict.sentence(replace(advice, verdict=Kind.NOTHING, switches=[switch]))
+    assert "no setting saves; the least harmful, turns, costs 2.0 % more" in text
+
+
+YES, NO = Figure(0.02, 0.015, 0.03), Figure(0.002, -0.01, 0.005)
+MAYBE, MAYBE_NOT = Figure(0.017, 0.0, 0.025), Figure(0.0096, -0.012, 0.024)
+
+
+@pytest.mark.parametrize(
+    ("found", "limits", "words"),
+    [
+        # From slow to fast storage: the expected direction, with one sure side.
+        ((YES, YES, NO), (None, 30), "pays below 30 B/s (between 25 and 35)"),
+        ((YES, YES, MAYBE_NOT), (None, 30), "pays below 30 B/s"),
+        # Nothing is sure anywhere, in either direction.
+        ((MAYBE, MAYBE, MAYBE_NOT), (None, 30), "whether a change pays is not told"),
+        ((MAYBE_NOT, MAYBE, MAYBE), (12, None), "whether a change pays is not told"),
+        # The reverse direction is believed only if both sides are sure.
+        ((NO, MAYBE, MAYBE), (12, None), "whether a change pays is not told apart at"),
+        ((NO, YES, YES), (12, None), "pays above 12 B/s"),
+        ((NO, NO, NO), (None, None), "no setting pays at 10 to 40 B/s"),
+        ((NO, NO, MAYBE_NOT), (None, None), "no setting surely pays at 10 to 40 B/s"),
+    ],
+)
+def test_a_threshold_within_the_noise_is_none(found, limits, words):
+    advice = study.advise(pairs())
+    begin, end = (
+        Figure(limit, limit and limit - 5, limit and limit + 5) for limit in limits
+    )
+    points = [
+        point._replace(setting=figure, scale=1.0)
+        for point, figure in zip(advice.storage.points, found)
+    ]
+    # The limits are those of a load, which falls as the rate rises.
+    pays = any(limits)
+    axis = replace(
+        advice.storage,
+        points=points,
+        pays_from=end if end.value else Figure(100.0 if pays else None),
+        pays_to=begin,
+    )
+    line = verdict.axis_lines(replace(advice, storage=axis))[1]
+    assert line.startswith(f"Storage 10 B/s (given): {words}")
 
 
 def told(blocks: Blocks, rows: list[np.ndarray], member: np.ndarray) -> Figure:

@@ -11,9 +11,14 @@ from datetime import UTC, datetime
 from ioopt.errors import InstanceError
 from ioopt.formats.darshan.io import io_of, rate_remarks, slow_machine
 from ioopt.formats.darshan.log import SLACK_SECONDS, DarshanLog
-from ioopt.formats.io_rule import SHORTEST_WALLTIME_SECONDS, IoRule, MachineRule
+from ioopt.formats.io_rule import (
+    GIVEN,
+    SHORTEST_WALLTIME_SECONDS,
+    IoRule,
+    MachineRule,
+)
 from ioopt.formats.report import file_name, imported, some
-from ioopt.formats.swf.log import SwfJob, SwfTrace
+from ioopt.formats.swf.log import HEADER_SIZES, MOST_IN_USE, SwfJob, SwfTrace
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoProblem, Machine
 
@@ -261,6 +266,20 @@ def unclear_nodes(trace: SwfTrace, machine: MachineRule) -> str:
         "the log has the processors of jobs, not their nodes, so each counts as a node "
         f"of its own; state {how}"
     )
+
+
+def nodes_source(trace: SwfTrace, machine: MachineRule) -> str:
+    """Return the words that say where the number of nodes of the machine comes from."""
+    if machine.nodes:
+        return GIVEN
+    if trace.kind != "swf":
+        return MOST_IN_USE
+    source = "the processors of the largest job"
+    if trace.header_number(*HEADER_SIZES):
+        source = "the log's processors"
+    if _states_processors(machine):
+        return source
+    return f"{source}, one a node: state processors_per_node"
 
 
 def _has_nodes(jobs: Sequence[SwfJob]) -> bool:

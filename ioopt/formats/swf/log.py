@@ -138,7 +138,7 @@ class SwfTrace:
         The warning says that the number is a guess. Raises InstanceError if no job has
         a size.
         """
-        stated = self.header_number("MaxProcs", "MaxNodes")
+        stated = self.header_number(*HEADER_SIZES)
         if stated is not None:
             if self.kind == "swf":
                 return stated, None
@@ -221,6 +221,8 @@ class SwfTrace:
         return tuple(kept), warnings
 
 
+HEADER_SIZES = ("MaxProcs", "MaxNodes")
+"""The header lines that say how many processors the machine has."""
 MOST_IN_USE = "the most in use at once"
 """Words of the warning on a machine whose size is a guess."""
 PART = "parts of a job that is also listed as a whole (status 2-4)"
