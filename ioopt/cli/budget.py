@@ -2,6 +2,7 @@
 keep the quota.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -11,6 +12,7 @@ from typing import Any
 import click
 
 from ioopt.budget import NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
+from ioopt.catalog import entries
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
 from ioopt.cli.options import PATH, file_argument, format_option, skip_bad_option
 from ioopt.errors import ExitCode, UsageError
@@ -171,6 +173,7 @@ def budget(
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
     found = answer(problem, deadline, seed, caps, wrong)
+    found["record"] = None if file == "-" or file in entries() else file
     found["lines"] = _lines(found, nextflow)
     if not quiet():
         for text in (*named_once(problem.warnings, named(file)), *found["notes"]):
@@ -198,12 +201,17 @@ def _write_caps(nextflow: str, found: Json) -> bool:
     if caps["peak_bytes"] > found["quota_bytes"]:
         say(f"{nextflow}: not written: no caps found that keep the quota")
         return False
+    if _no_safe_way(found):
+        say(f"{nextflow}: not written: few noisy runs keep the quota{_room(found)}")
+        return False
     write_text(nextflow, nextflow_config(found))
     return True
 
 
 def _exit_code(found: Json) -> int:
     """Return the exit code for the answer *found*, which depends on the given quota."""
+    if _no_safe_way(found):
+        return ExitCode.NO_ANSWER
     if found["at_quota"]:
         if found["at_quota"]["status"] == "infeasible":
             return ExitCode.INFEASIBLE
@@ -300,11 +308,11 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most; {takes} then"
     word = "whether or not" if fits["whatever_is_read"] else "if"
-    answer = f"yes{_tight(found)}{_if_reads(found, word)}"
+    answer = f"{_safely(found)}{_if_reads(found, word)}"
     if fits["answer"] == "depends":
         more = _size(fits["needs_if_all_is_read"])
         answer = (
-            f"not known: yes{_tight(found)}{_if_reads(found, word)}; not so if they "
+            f"not known: {_safely(found)}{_if_reads(found, word)}; not so if they "
             f"read all files ({more} then); say which, with --reads-own or "
             "--reads-all PROCESS"
         )
@@ -325,8 +333,15 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         )
         if found["nextflow"] is None and found["source"] != SNAKEMAKE:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
+    do = does[fits["way"]]
+    if _no_safe_way(found):
+        do = f"nothing was found that is safe{_room(found)}"
+    if _limit(found) < found["quota_bytes"]:
+        needs = f"then needs {_size(found['noise']['plan_peak_bytes'])}"
+        median = _time(found["noise"]["plan_median_seconds"])
+        takes = f"takes {median} (median of the noisy runs)"
     engine = _engines(found)
-    return f"{engine}{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
+    return f"{engine}{answer}; {needs} of {quota}; {takes}; {do}"
 
 
 def _cut(found: Json) -> str:
@@ -401,17 +416,64 @@ def _slow(found: Json) -> str:
     return f"{words})"
 
 
-def _tight(found: Json) -> str:
-    """Return what noisy runs, if there were any, add to a "yes"."""
+def _safely(found: Json) -> str:
+    """Return the "yes", with what noisy runs add to it if there were any: whether all,
+    most or few of them kept the quota, and the limit with which all do.
+    """
     noise = found["noise"]
+    quota = _size(found["quota_bytes"])
     if noise is None:
-        return ""
+        if _size(found["fits"]["needs_bytes"]) == quota:
+            return "yes, but no room left (--size-noise 0.1 tries larger files)"
+        return "yes"
     kept = f"{noise['kept']} of {noise['runs']} noisy runs kept the quota"
-    if noise["kept"] < noise["runs"]:
-        return f", but tight ({kept})"
+    limit = _limit(found)
+    if found["fits"]["safety"] == "unsafe":
+        if limit == found["quota_bytes"]:
+            return f"not safely ({kept})"
+        return (
+            f"not safely with a limit of {quota} ({kept}); yes with a limit of "
+            f"{_size(limit)} (all kept it)"
+        )
+    if found["fits"]["safety"] == "tight":
+        safe = ""
+        if limit < found["quota_bytes"]:
+            safe = f"; all with a limit of {_size(limit)}"
+        return f"yes, but tight ({kept}{safe})"
     if noise["runs"] < NOISY_RUNS:
-        return f", but perhaps tight (only {noise['runs']} noisy runs, all kept it)"
-    return f" ({kept})"
+        few = f"only {noise['runs']} noisy runs, all kept it"
+        return f"yes, but perhaps tight ({few})"
+    return f"yes ({kept})"
+
+
+def _limit(found: Json) -> int:
+    """Return the bytes to give to the plugin as its limit: the largest tried with which
+    all noisy runs kept the quota, or the quota where no smaller one was.
+    """
+    noise = found["noise"]
+    quota: int = found["quota_bytes"]
+    if noise is None or not noise["plan_bytes"] or not noise["tried"]:
+        return quota
+    return min(quota, noise["plan_bytes"])
+
+
+def _no_safe_way(found: Json) -> bool:
+    """Return whether few noisy runs kept the quota, and no smaller limit is known with
+    which all do.
+    """
+    unsafe = found["fits"].get("safety") == "unsafe"
+    return unsafe and _limit(found) == found["quota_bytes"]
+
+
+def _room(found: Json) -> str:
+    """Return the words that name a smaller quota to ask with, for an engine that looks
+    at no bytes.
+    """
+    noise = found["noise"]
+    if noise["plan_bytes"] is not None:
+        return ""
+    asked = found["quota_bytes"] ** 2 // noise["peak_bytes"]
+    return f"; for more room, ask with --quota {_size(asked).replace(' ', '')}"
 
 
 def _processes(names: Sequence[str], most: int) -> str:
@@ -451,6 +513,8 @@ def _default_does(found: Json, nextflow: str | None) -> str:
 def _lines(found: Json, nextflow: str | None) -> list[str]:
     """Return the lines to paste for the way in which the workflow fits."""
     way = found["fits"]["way"]
+    if _no_safe_way(found):
+        return []
     if way == "setting":
         return [_snakemake_options(found)]
     if way in ("default", "nextflow") and nextflow is not None:
@@ -466,12 +530,24 @@ def _snakemake_options(found: Json) -> str:
     setting = found["setting"]
     options = [
         "--scheduler ioopt",
-        f"--scheduler-ioopt-disk-mb {found['quota_bytes'] // 10**6}",
+        f"--scheduler-ioopt-disk-mb {_megabytes(_limit(found))}",
         f"--scheduler-ioopt-in-flight {setting['in_flight']}",
     ]
     if setting["policy"] != DEFAULT_POLICY:
         options.append(f"--scheduler-ioopt-policy {setting['policy']}")
+    if found["source"] == SNAKEMAKE and found["record"]:
+        options.append(f"--scheduler-ioopt-sizes {shlex.quote(found['record'])}")
     return " ".join(options)
+
+
+def _megabytes(size: int) -> str:
+    """Return *size* for the option disk-mb: a number of megabytes, or, where that is
+    not whole, the largest unit in which it is.
+    """
+    for unit, bytes_each in (("", 10**6), ("kB", 10**3)):
+        if size % bytes_each == 0:
+            return f"{size // bytes_each}{unit}"
+    return f"{size}B"
 
 
 def _workflow_rows(found: Json) -> Iterator[Row]:
@@ -565,8 +641,7 @@ def _noise_cell(found: Json) -> str:
     text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
     plan = noise["plan_bytes"]
     if plan is None and noise["kept"] < noise["runs"]:
-        room = quantity("bytes", quota**2 // noise["peak_bytes"]).replace(" ", "")
-        return f"{text}; for more room, ask with --quota {room}"
+        return f"{text}{_room(found)}"
     if plan is None or (plan == quota and noise["tried"]):
         return text
     why = "not tried"
