@@ -12,6 +12,7 @@ from ioopt.budget import NOISY_RUNS
 from ioopt.budget.nextflow import MOST_RUNS, all_fit, choose_caps
 from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs, safety
 from ioopt.budget.reads import WAYS, engine, reading_all, run_of
+from ioopt.budget.recorded import OBSERVED
 from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
 from ioopt.models.work_directory.bounds import makespan_bounds
 from ioopt.options import Deadline, SolveOptions
@@ -159,6 +160,7 @@ class Inquiry:
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
             "least": None,
+            "observed": meta.get(OBSERVED),
             "unlimited": self.free,
             "at_quota": None,
             "setting": None,

@@ -174,16 +174,19 @@ def budget(
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
     found = answer(problem, deadline, seed, caps, wrong)
     found["record"] = None if file == "-" or file in entries() else file
+    found["stated_quota"] = told["quota"]
     found["lines"] = _lines(found, nextflow)
-    if not quiet():
-        for text in (*named_once(problem.warnings, named(file)), *found["notes"]):
-            say(f"note: {text}")
     if picture is not None:
         save(plot_frontier(found["curve"], problem.name, found["at_quota"]), picture)
     if form == "json":
         click.echo(dump_json(found), nl=False)
     else:
-        click.echo(_tables(found, nextflow), nl=False)
+        click.echo(_tables(found, nextflow))
+    if not quiet():  # below the answer, and above the lines to paste
+        for text in (*named_once(problem.warnings, named(file)), *found["notes"]):
+            say(f"note: {text}")
+    if form == "table" and found["lines"]:
+        click.echo("\n".join(("", *found["lines"])))
     if nextflow is not None and not _write_caps(nextflow, found):
         return ExitCode.NO_ANSWER
     return _exit_code(found)
@@ -245,6 +248,8 @@ remark.
 """
 MOST_NAMED = 3
 """The number of processes to name in a row."""
+FAR_TOO_SMALL = 1000
+"""How many times less than the least quota a number without unit is no quota."""
 
 
 def _tables(found: Json, nextflow: str | None) -> str:
@@ -265,10 +270,7 @@ def _tables(found: Json, nextflow: str | None) -> str:
     width = terminal_width()
     answers = render(("", "answer"), list(_rows(found, nextflow)), width=width, wrap=1)
     headers = ("quota", "makespan", "bound", "status")
-    tables = f"{answers}\n{render(headers, curve, width=width)}"
-    if found["lines"]:
-        return "\n".join((tables, *found["lines"], ""))
-    return tables
+    return f"{answers}\n{render(headers, curve, width=width)}".rstrip("\n")
 
 
 def _rows(found: Json, nextflow: str | None) -> Iterator[Row]:
@@ -304,9 +306,10 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             reads = f", even {ASSUMED}"
         elif not found["assumed_reads"].get(ALL_FILES):
             reads = _if_reads(found, "even if")  # who reads more needs more
-        return f"no{reads}; {_least(found)}, and the quota is {quota}; {takes} then"
+        given = f"the quota is {quota}{_meant(found)}"
+        return f"no{reads}; {_least(found)}, and {given}{_with_least(found)}"
     if fits["answer"] == "unknown":
-        return f"not known: no plan found; {needs} at most; {takes} then"
+        return f"not known: no plan found; {needs} at most{_with_least(found)}"
     word = "whether or not" if fits["whatever_is_read"] else "if"
     answer = f"{_safely(found)}{_if_reads(found, word)}"
     if fits["answer"] == "depends":
@@ -335,7 +338,7 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
     do = does[fits["way"]]
     if _no_safe_way(found):
-        do = f"nothing was found that is safe{_room(found)}"
+        do = f"no safe setting was found{_room(found)}"
     if _limit(found) < found["quota_bytes"]:
         needs = f"then needs {_size(found['noise']['plan_peak_bytes'])}"
         median = _time(found["noise"]["plan_median_seconds"])
@@ -368,6 +371,25 @@ def _least(found: Json) -> str:
     if found["independent"] or least >= most:
         return f"needs {_size(most)}"
     return f"needs {_size(least)} to {_size(most)}"
+
+
+def _with_least(found: Json) -> str:
+    """Return how long the run takes with the least quota, if that is known."""
+    fits = found["fits"]
+    if fits["takes_seconds"] is None:
+        return ""
+    least = _size(fits["needs_bytes"])
+    return f"; takes {_time(fits['takes_seconds'])} with a quota of {least}"
+
+
+def _meant(found: Json) -> str:
+    """Return a question in brackets if the quota seems to lack its unit."""
+    stated = found["stated_quota"] or ""
+    least = found["least"]["bound_bytes"]
+    if not stated.isdecimal() or least < FAR_TOO_SMALL * found["quota_bytes"]:
+        return ""
+    unit = "GB" if least > 10**6 * int(stated) else "MB"
+    return f" (did you mean --quota {stated}{unit}?)"
 
 
 def _engines(found: Json) -> str:
@@ -476,17 +498,17 @@ def _room(found: Json) -> str:
     return f"; for more room, ask with --quota {_size(asked).replace(' ', '')}"
 
 
-def _processes(names: Sequence[str], most: int) -> str:
+def _processes(names: Sequence[str]) -> str:
     """Return the processes of the tasks *names* with their numbers of tasks: the first
-    *most*, and the number of the others.
+    few, and the number of the others, which the JSON has.
     """
     counts = Counter(
         name.partition("#")[0].partition(" (")[0].rpartition(":")[2] for name in names
     )
     words = [f"{process} ({count})" for process, count in counts.items()]
-    more = len(words) - most
-    if more > 0:
-        words[most:] = [f"{more} more"]
+    more = len(words) - MOST_NAMED
+    if more > 1:
+        words[MOST_NAMED:] = [f"{more} more processes (--format json names all)"]
     return f"{counted(len(names), 'task')} of {', '.join(words)}"
 
 
@@ -556,12 +578,9 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """
     tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
     yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
-    most = MOST_NAMED
-    if found["fits"]["answer"] == "depends":
-        most = found["tasks"]  # The user is asked what they read.
     for how, names in found["assumed_reads"].items():
         if names:
-            yield "reads", f"assumed: {_processes(names, most)}: {how}"
+            yield "reads", f"assumed: {_processes(names)}: {how}"
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:
@@ -572,7 +591,17 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     else:
         why = f"lower bound {_size(bound)}{_if_reads(found)}"
     yield "least quota", f"{_size(needed)} ({why})"
-    yield "default", f"{_run(found['unlimited'])}, in order of submission"
+    if found["observed"]:
+        yield "recorded", f"{_run(found['observed'])}: the run that was recorded"
+    yield "default", _default_cell(found)
+
+
+def _default_cell(found: Json) -> str:
+    """Return the text on the simulated run without a quota."""
+    return (
+        f"{_run(found['unlimited'])}, simulated without a quota: strictly in order of "
+        "submission, no delay of the engine"
+    )
 
 
 def _copies(found: Json) -> str:
@@ -610,7 +639,7 @@ def _plan_cell(found: Json) -> str:
     if found["independent"]:
         why = ASSUMED
     times = f"{ratio:.2f} x the time by default"
-    return f"{_run(best)}, {times}, as a list of starts; {why}"
+    return f"{_run(best)}, {times}, as a list of starts for no engine; {why}"
 
 
 def _nextflow_cell(found: Json) -> str:
@@ -629,13 +658,26 @@ def _nextflow_cell(found: Json) -> str:
     return f"{_run(caps)}, with {' and '.join(settings) or 'no caps'}"
 
 
+def _engine(found: Json) -> str:
+    """Return the engine whose runs the first row and the noisy runs tell."""
+    if found["fits"]["way"] == "setting":
+        return "Snakemake and ioopt"
+    if found["fits"]["way"] == "nextflow" or found["source"] == TRACE:
+        return "Nextflow"
+    return "by default"
+
+
 def _noise_cell(found: Json) -> str:
     """Return the text on the noisy runs: their makespan and peak, and the quota with
     which to plan.
     """
     noise = found["noise"]
     quota = found["quota_bytes"]
-    text = f"times within a factor of {exp(noise['times']):.2g} in two of three runs; "
+    text = f"{_engine(found)}: "
+    for what in ("times", "sizes"):
+        if noise[what]:
+            factor = exp(noise[what])
+            text += f"two of three {what} within a factor of {factor:.2g}; "
     text += f"median {_time(noise['median_seconds'])}"
     text += f", worst {_time(noise['worst_seconds'])}"
     text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
