@@ -292,6 +292,8 @@ class Inquiry:
             aim = int(aim * min(ROOMIER, quota / self.found["noise"]["peak_bytes"]))
             smaller = self.problem.model_copy(update={"quota_bytes": aim})
             caps = choose_caps(smaller, self.part(TIME_SHARES.caps))
+            if caps["search_cut"]:
+                self.cuts.append(("search of safer caps", caps["simulated"], MOST_RUNS))
             if caps["peak_bytes"] > quota:
                 return
             self.found["nextflow"] = caps

@@ -563,13 +563,15 @@ def _snakemake_options(found: Json) -> str:
 
 
 def _megabytes(size: int) -> str:
-    """Return *size* for the option disk-mb: a number of megabytes, or, where that is
-    not whole, the largest unit in which it is.
+    """Return *size* for the option disk-mb: a number of megabytes, with decimals and
+    the unit where it is not whole.
     """
-    for unit, bytes_each in (("", 10**6), ("kB", 10**3)):
-        if size % bytes_each == 0:
-            return f"{size // bytes_each}{unit}"
-    return f"{size}B"
+    whole, rest = divmod(size, 10**6)
+    if not rest:
+        return str(whole)
+    if not whole:
+        return f"{size}B"
+    return f"{whole}.{rest:06d}".rstrip("0") + "MB"
 
 
 def _workflow_rows(found: Json) -> Iterator[Row]:

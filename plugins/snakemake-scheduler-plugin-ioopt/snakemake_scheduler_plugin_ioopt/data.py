@@ -577,7 +577,8 @@ def in_samples(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
 
 
 def _megabytes(count: int) -> str:
-    return f"{-(-count // 10**6):,} MB"
+    """Return *count* bytes in megabytes, rounded up to two decimals."""
+    return f"{ceil(count / 10**4) / 100:,.2f}".rstrip("0").rstrip(".") + " MB"
 
 
 def _stated_mb(job: Job) -> int:
