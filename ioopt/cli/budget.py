@@ -594,7 +594,8 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
         why = f"lower bound {_size(bound)}{_if_reads(found)}"
     yield "least quota", f"{_size(needed)} ({why})"
     if found["observed"]:
-        yield "recorded", f"{_run(found['observed'])}: the run that was recorded"
+        ran = _run(found["observed"])
+        yield "recorded", f"{ran}: the run that was recorded, on its machine"
     yield "default", _default_cell(found)
 
 
@@ -641,7 +642,7 @@ def _plan_cell(found: Json) -> str:
     if found["independent"]:
         why = ASSUMED
     times = f"{ratio:.2f} x the time by default"
-    return f"{_run(best)}, {times}, as a list of starts for no engine; {why}"
+    return f"{_run(best)}, {times}, as a list of starts that no engine takes; {why}"
 
 
 def _nextflow_cell(found: Json) -> str:

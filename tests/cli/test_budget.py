@@ -185,7 +185,7 @@ def test_a_record_with_times_says_what_really_happened(run, tmp_path):
     found = asked(run, *words)[1]
     assert found["observed"] == {"makespan_seconds": 19, "peak_bytes": 13}
     text = " ".join(run("budget", *words)[1].split())
-    assert "recorded 19 s, peak 13 B: the run that was recorded" in text
+    assert "recorded 19 s, peak 13 B: the run that was recorded, on its machine" in text
 
 
 def test_what_is_stated_of_reads_is_no_assumption(run, trace, tmp_path):
