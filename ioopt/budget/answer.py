@@ -10,8 +10,9 @@ from math import ceil
 
 from ioopt.budget import NOISY_RUNS
 from ioopt.budget.nextflow import MOST_RUNS, all_fit, choose_caps
-from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs
+from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs, safety
 from ioopt.budget.reads import WAYS, engine, reading_all, run_of
+from ioopt.budget.recorded import OBSERVED
 from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
 from ioopt.models.work_directory.bounds import makespan_bounds
 from ioopt.options import Deadline, SolveOptions
@@ -75,6 +76,10 @@ class TimeShares:
 TIME_SHARES = TimeShares()
 ROOM = 1.3
 """The factor by which a time limit that would do exceeds its estimate."""
+MOST_SAFER = 3
+"""The largest number of searches for caps with more room."""
+ROOMIER = 0.95
+"""The largest ratio between the quotas of two such searches."""
 APART = 0.01
 """Share of the least quota by which other quotas of the curve differ from it."""
 
@@ -137,6 +142,7 @@ class Inquiry:
             problem, order=self.order, deadline=deadline, least_known=True
         )
         self.refused = self.question.refused()
+        self.default_is_safe = True  # until noisy runs say otherwise
         meta = problem.meta or {}
         self.found: Json = {
             "format": "ioopt/budget",
@@ -154,6 +160,7 @@ class Inquiry:
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
             "least": None,
+            "observed": meta.get(OBSERVED),
             "unlimited": self.free,
             "at_quota": None,
             "setting": None,
@@ -254,16 +261,51 @@ class Inquiry:
     def settle(self, noise: Noise | None) -> bool:
         """Tell whether the workflow fits, whatever tasks read and in noisy runs; return
         whether a way is known by which an engine can run.
+
+        If few noisy runs of an engine that looks at no bytes keep the quota, look for a
+        safer way.
         """
+        self._ask_fit(noise)
+        fits = self.found["fits"]
+        if fits["safety"] == "unsafe" and fits["way"] in ("default", "nextflow"):
+            self._ask_safer(noise)
+        return self.found["fits"]["way"] in WAYS
+
+    def _ask_fit(self, noise: Noise | None) -> None:
+        """Tell whether the workflow fits, by the simplest way known."""
         self.found["fits"] = self.fits()
         self.ask_reads()
         self.ask_noise(noise)
-        return self.found["fits"]["way"] in WAYS
+
+    def _ask_safer(self, noise: Noise | None) -> None:
+        """Find caps of Nextflow with room, or else a setting of the dispatcher, with
+        which more noisy runs keep the quota.
+        """
+        self.default_is_safe = False
+        if self.found["nextflow"] is None:
+            self.ask_setting()
+            self._ask_fit(noise)
+            return
+        quota = self.question.quota
+        aim = quota
+        for _ in range(MOST_SAFER):
+            aim = int(aim * min(ROOMIER, quota / self.found["noise"]["peak_bytes"]))
+            smaller = self.problem.model_copy(update={"quota_bytes": aim})
+            caps = choose_caps(smaller, self.part(TIME_SHARES.caps))
+            if caps["search_cut"]:
+                self.cuts.append(("search of safer caps", caps["simulated"], MOST_RUNS))
+            if caps["peak_bytes"] > quota:
+                return
+            self.found["nextflow"] = caps
+            self._ask_fit(noise)
+            if self.found["fits"]["safety"] != "unsafe":
+                return
 
     def default_fits(self) -> bool:
         """Return whether a run in the order of submission keeps the quota by itself."""
         quota = self.problem.quota_bytes
-        return quota is not None and self.free["peak_bytes"] <= quota
+        keeps = quota is not None and self.free["peak_bytes"] <= quota
+        return keeps and self.default_is_safe
 
     def fits(self) -> Json:
         """Return whether the workflow fits the quota, and the simplest way in which it
@@ -324,7 +366,11 @@ class Inquiry:
 
         Without *noise*, do so with that of :data:`USUAL` if the peak hangs on the times
         of tasks: the engine looks at no bytes, and not all files fit together.
+        ``safety`` of the fit is what :func:`~ioopt.budget.noise.safety` says, or None
+        without noisy runs.
         """
+        self.found["noise"] = None
+        self.found["fits"]["safety"] = None
         way = self.found["fits"]["way"]
         if way == "setting" and noise is not None:
             setting = self.found["setting"]
@@ -340,6 +386,7 @@ class Inquiry:
                 self.part(TIME_SHARES.noise),
             )
         if self.found["noise"]:
+            self.found["fits"]["safety"] = safety(self.found["noise"])
             self.ended("noisy runs", self.found["noise"]["runs"], NOISY_RUNS)
 
     def ask_curve(self) -> None:

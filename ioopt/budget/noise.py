@@ -100,7 +100,8 @@ def noisy_runs(
     and learns the true bytes of a task once the task has ended. In the answer,
     ``plan_bytes`` is a smaller quota for planning, with which all runs stay within the
     quota of *problem*. ``tried`` is true if runs with this smaller quota were
-    simulated, and all of them stayed within the quota.
+    simulated, and all of them stayed within the quota; ``plan_peak_bytes`` and
+    ``plan_median_seconds`` are the figures of these runs.
     """
     quota = problem.quota_bytes or 0
     plan_bytes = quota
@@ -115,9 +116,15 @@ def noisy_runs(
         tried = peak <= quota and not stuck
         if tried:
             break
-        plan_bytes = int(plan_bytes * min(LOWERED, quota / max(1, peak)))
+        plan_bytes = _short(plan_bytes * min(LOWERED, quota / max(1, peak)))
         runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
-    return _told(first, quota, noise) | {"plan_bytes": plan_bytes, "tried": tried}
+    planned = _told(runs, quota, noise) if runs else {}
+    return _told(first, quota, noise) | {
+        "plan_bytes": plan_bytes,
+        "tried": tried,
+        "plan_peak_bytes": planned.get("peak_bytes"),
+        "plan_median_seconds": planned.get("median_seconds"),
+    }
 
 
 def blind_runs(
@@ -141,6 +148,23 @@ def blind_runs(
         runs.append(NoisyRun(metrics["makespan_seconds"], metrics["peak_bytes"]))
     told = _told(runs, problem.quota_bytes or 0, noise)
     return told | {"plan_bytes": None, "tried": False}
+
+
+def _short(size: float) -> int:
+    """Return *size* rounded down to four digits, so that what is printed is what was
+    tried.
+    """
+    unit = 10 ** max(0, len(str(int(size))) - 4)
+    return int(size) // unit * unit
+
+
+def safety(noise: Json) -> str:
+    """Return how safe a run is by its answer *noise* on noisy runs: ``safe`` if all
+    kept the quota, ``tight`` if at least half did, else ``unsafe``.
+    """
+    if noise["kept"] == noise["runs"]:
+        return "safe"
+    return "unsafe" if 2 * noise["kept"] < noise["runs"] else "tight"
 
 
 def _told(runs: Sequence[NoisyRun], quota: int, noise: Noise) -> Json:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 
 from ioopt.budget import TRACE
 from ioopt.catalog import entries
-from ioopt.errors import InstanceError, UsageError
+from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import named, read_json, read_text, validate
 from ioopt.formats.nextflow.trace import (
@@ -75,7 +76,10 @@ def read_work_directory(
                 )
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
-            return _of_record(found, cores, quota, samples, scratch, name)
+            made = _of_record(found, cores, quota, scratch, samples, name)
+            if trace:
+                made = _with_observed(made, file, dag, skip_bad)
+            return made.copies(samples)
     _need_trace(file, reads_all, reads_own)
     problem = load(data)
     if not isinstance(problem, WorkDirectoryProblem):
@@ -133,11 +137,12 @@ def _of_record(
     found: ReplicationProblem,
     cores: int,
     quota: int | None,
-    samples: int,
     scratch: float,
+    samples: int,
     name: str,
 ) -> WorkDirectoryProblem:
-    """Return the recorded workflow *found* as a work directory, copied *samples* times.
+    """Return the recorded workflow *found* as a work directory, which will be copied
+    *samples* times.
 
     No file is kept: output files that no task reads count as moved out of the directory
     when they are published. The samples of a trace are found by tag
@@ -180,7 +185,60 @@ def _of_record(
         name=found.name,
         quota_bytes=quota,
         meta=meta,
-    ).copies(samples)
+    )
+
+
+OBSERVED = "observed"
+"""The key in the ``meta`` of an instance for the figures of the run itself."""
+
+
+def observed(
+    problem: WorkDirectoryProblem, spans: Mapping[str, tuple[float, float]]
+) -> Json:
+    """Return the makespan and the peak of a run whose tasks started and ended as
+    *spans* says, in seconds.
+
+    As in a simulated run, an output counts in full from the start of its task, and a
+    file that is not kept until its last reader has ended.
+    """
+    needed: dict[str, float] = {}
+    for task in problem.tasks:
+        for file in (*task.inputs, *task.outputs):
+            needed[file] = max(needed.get(file, 0.0), spans[task.id][1])
+    sizes = {file.id: file.bytes for file in problem.products}
+    kept = {file.id for file in problem.products if file.keep}
+    changes: list[tuple[float, int]] = []
+    for task in problem.tasks:
+        start, end = spans[task.id]
+        changes += [(start, task.scratch_bytes), (end, -task.scratch_bytes)]
+        for file in task.outputs:
+            changes.append((start, sizes[file]))
+            if file not in kept:
+                changes.append((needed[file], -sizes[file]))
+    first = min(start for start, _ in spans.values())
+    return {
+        "makespan_seconds": round(max(end for _, end in spans.values()) - first, 3),
+        "peak_bytes": max(accumulate(size for _, size in sorted(changes))),
+    }
+
+
+def _with_observed(
+    problem: WorkDirectoryProblem, trace: str, dag: str | None, skip_bad: float | None
+) -> WorkDirectoryProblem:
+    """Return *problem*, which was read from *trace*, with the figures of the run itself
+    where the trace says when its tasks ran.
+    """
+    from ioopt.validation.record import read_record
+
+    try:
+        record = read_record(trace, dag, None, skip_bad)
+    except IooptError:  # such as no times: the record answers all else
+        return problem
+    spans = {task.id: (task.start, task.end) for task in record.tasks}
+    if not all(task.id in spans for task in problem.tasks):
+        return problem
+    meta = dict(problem.meta or {}) | {OBSERVED: observed(problem, spans)}
+    return problem.model_copy(update={"meta": meta})
 
 
 def samples_by_tag(problem: ReplicationProblem) -> dict[str, str]:

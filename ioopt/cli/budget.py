@@ -2,6 +2,7 @@
 keep the quota.
 """
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -11,6 +12,7 @@ from typing import Any
 import click
 
 from ioopt.budget import NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
+from ioopt.catalog import entries
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet
 from ioopt.cli.options import PATH, file_argument, format_option, skip_bad_option
 from ioopt.errors import ExitCode, UsageError
@@ -171,16 +173,20 @@ def budget(
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
     found = answer(problem, deadline, seed, caps, wrong)
+    found["record"] = None if file == "-" or file in entries() else file
+    found["stated_quota"] = told["quota"]
     found["lines"] = _lines(found, nextflow)
-    if not quiet():
-        for text in (*named_once(problem.warnings, named(file)), *found["notes"]):
-            say(f"note: {text}")
     if picture is not None:
         save(plot_frontier(found["curve"], problem.name, found["at_quota"]), picture)
     if form == "json":
         click.echo(dump_json(found), nl=False)
     else:
-        click.echo(_tables(found, nextflow), nl=False)
+        click.echo(_tables(found, nextflow))
+    if not quiet():  # below the answer, and above the lines to paste
+        for text in (*named_once(problem.warnings, named(file)), *found["notes"]):
+            say(f"note: {text}")
+    if form == "table" and found["lines"]:
+        click.echo("\n".join(("", *found["lines"])))
     if nextflow is not None and not _write_caps(nextflow, found):
         return ExitCode.NO_ANSWER
     return _exit_code(found)
@@ -198,12 +204,17 @@ def _write_caps(nextflow: str, found: Json) -> bool:
     if caps["peak_bytes"] > found["quota_bytes"]:
         say(f"{nextflow}: not written: no caps found that keep the quota")
         return False
+    if _no_safe_way(found):
+        say(f"{nextflow}: not written: few noisy runs keep the quota{_room(found)}")
+        return False
     write_text(nextflow, nextflow_config(found))
     return True
 
 
 def _exit_code(found: Json) -> int:
     """Return the exit code for the answer *found*, which depends on the given quota."""
+    if _no_safe_way(found):
+        return ExitCode.NO_ANSWER
     if found["at_quota"]:
         if found["at_quota"]["status"] == "infeasible":
             return ExitCode.INFEASIBLE
@@ -237,6 +248,8 @@ remark.
 """
 MOST_NAMED = 3
 """The number of processes to name in a row."""
+FAR_TOO_SMALL = 1000
+"""How many times less than the least quota a number without unit is no quota."""
 
 
 def _tables(found: Json, nextflow: str | None) -> str:
@@ -257,10 +270,7 @@ def _tables(found: Json, nextflow: str | None) -> str:
     width = terminal_width()
     answers = render(("", "answer"), list(_rows(found, nextflow)), width=width, wrap=1)
     headers = ("quota", "makespan", "bound", "status")
-    tables = f"{answers}\n{render(headers, curve, width=width)}"
-    if found["lines"]:
-        return "\n".join((tables, *found["lines"], ""))
-    return tables
+    return f"{answers}\n{render(headers, curve, width=width)}".rstrip("\n")
 
 
 def _rows(found: Json, nextflow: str | None) -> Iterator[Row]:
@@ -296,15 +306,16 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             reads = f", even {ASSUMED}"
         elif not found["assumed_reads"].get(ALL_FILES):
             reads = _if_reads(found, "even if")  # who reads more needs more
-        return f"no{reads}; {_least(found)}, and the quota is {quota}; {takes} then"
+        given = f"the quota is {quota}{_meant(found)}"
+        return f"no{reads}; {_least(found)}, and {given}{_with_least(found)}"
     if fits["answer"] == "unknown":
-        return f"not known: no plan found; {needs} at most; {takes} then"
+        return f"not known: no plan found; {needs} at most{_with_least(found)}"
     word = "whether or not" if fits["whatever_is_read"] else "if"
-    answer = f"yes{_tight(found)}{_if_reads(found, word)}"
+    answer = f"{_safely(found)}{_if_reads(found, word)}"
     if fits["answer"] == "depends":
         more = _size(fits["needs_if_all_is_read"])
         answer = (
-            f"not known: yes{_tight(found)}{_if_reads(found, word)}; not so if they "
+            f"not known: {_safely(found)}{_if_reads(found, word)}; not so if they "
             f"read all files ({more} then); say which, with --reads-own or "
             "--reads-all PROCESS"
         )
@@ -325,8 +336,15 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         )
         if found["nextflow"] is None and found["source"] != SNAKEMAKE:
             does["setting"] += " (Nextflow: see --nextflow FILE)"
+    do = does[fits["way"]]
+    if _no_safe_way(found):
+        do = f"no safe setting was found{_room(found)}"
+    if _limit(found) < found["quota_bytes"]:
+        needs = f"then needs {_size(found['noise']['plan_peak_bytes'])}"
+        median = _time(found["noise"]["plan_median_seconds"])
+        takes = f"takes {median} (median of the noisy runs)"
     engine = _engines(found)
-    return f"{engine}{answer}; {needs} of {quota}; {takes}; {does[fits['way']]}"
+    return f"{engine}{answer}; {needs} of {quota}; {takes}; {do}"
 
 
 def _cut(found: Json) -> str:
@@ -353,6 +371,25 @@ def _least(found: Json) -> str:
     if found["independent"] or least >= most:
         return f"needs {_size(most)}"
     return f"needs {_size(least)} to {_size(most)}"
+
+
+def _with_least(found: Json) -> str:
+    """Return how long the run takes with the least quota, if that is known."""
+    fits = found["fits"]
+    if fits["takes_seconds"] is None:
+        return ""
+    least = _size(fits["needs_bytes"])
+    return f"; takes {_time(fits['takes_seconds'])} with a quota of {least}"
+
+
+def _meant(found: Json) -> str:
+    """Return a question in brackets if the quota seems to lack its unit."""
+    stated = found["stated_quota"] or ""
+    least = found["least"]["bound_bytes"]
+    if not stated.isdecimal() or least < FAR_TOO_SMALL * found["quota_bytes"]:
+        return ""
+    unit = "GB" if least > 10**6 * int(stated) else "MB"
+    return f" (did you mean --quota {stated}{unit}?)"
 
 
 def _engines(found: Json) -> str:
@@ -401,30 +438,77 @@ def _slow(found: Json) -> str:
     return f"{words})"
 
 
-def _tight(found: Json) -> str:
-    """Return what noisy runs, if there were any, add to a "yes"."""
+def _safely(found: Json) -> str:
+    """Return the "yes", with what noisy runs add to it if there were any: whether all,
+    most or few of them kept the quota, and the limit with which all do.
+    """
     noise = found["noise"]
+    quota = _size(found["quota_bytes"])
     if noise is None:
-        return ""
+        if _size(found["fits"]["needs_bytes"]) == quota:
+            return "yes, but no room left (--size-noise 0.1 tries larger files)"
+        return "yes"
     kept = f"{noise['kept']} of {noise['runs']} noisy runs kept the quota"
-    if noise["kept"] < noise["runs"]:
-        return f", but tight ({kept})"
+    limit = _limit(found)
+    if found["fits"]["safety"] == "unsafe":
+        if limit == found["quota_bytes"]:
+            return f"not safely ({kept})"
+        return (
+            f"not safely with a limit of {quota} ({kept}); yes with a limit of "
+            f"{_size(limit)} (all kept it)"
+        )
+    if found["fits"]["safety"] == "tight":
+        safe = ""
+        if limit < found["quota_bytes"]:
+            safe = f"; all with a limit of {_size(limit)}"
+        return f"yes, but tight ({kept}{safe})"
     if noise["runs"] < NOISY_RUNS:
-        return f", but perhaps tight (only {noise['runs']} noisy runs, all kept it)"
-    return f" ({kept})"
+        few = f"only {noise['runs']} noisy runs, all kept it"
+        return f"yes, but perhaps tight ({few})"
+    return f"yes ({kept})"
 
 
-def _processes(names: Sequence[str], most: int) -> str:
+def _limit(found: Json) -> int:
+    """Return the bytes to give to the plugin as its limit: the largest tried with which
+    all noisy runs kept the quota, or the quota where no smaller one was.
+    """
+    noise = found["noise"]
+    quota: int = found["quota_bytes"]
+    if noise is None or not noise["plan_bytes"] or not noise["tried"]:
+        return quota
+    return min(quota, noise["plan_bytes"])
+
+
+def _no_safe_way(found: Json) -> bool:
+    """Return whether few noisy runs kept the quota, and no smaller limit is known with
+    which all do.
+    """
+    unsafe = found["fits"].get("safety") == "unsafe"
+    return unsafe and _limit(found) == found["quota_bytes"]
+
+
+def _room(found: Json) -> str:
+    """Return the words that name a smaller quota to ask with, for an engine that looks
+    at no bytes.
+    """
+    noise = found["noise"]
+    if noise["plan_bytes"] is not None:
+        return ""
+    asked = found["quota_bytes"] ** 2 // noise["peak_bytes"]
+    return f"; for more room, ask with --quota {_size(asked).replace(' ', '')}"
+
+
+def _processes(names: Sequence[str]) -> str:
     """Return the processes of the tasks *names* with their numbers of tasks: the first
-    *most*, and the number of the others.
+    few, and the number of the others, which the JSON has.
     """
     counts = Counter(
         name.partition("#")[0].partition(" (")[0].rpartition(":")[2] for name in names
     )
     words = [f"{process} ({count})" for process, count in counts.items()]
-    more = len(words) - most
-    if more > 0:
-        words[most:] = [f"{more} more"]
+    more = len(words) - MOST_NAMED
+    if more > 1:
+        words[MOST_NAMED:] = [f"{more} more processes (--format json names all)"]
     return f"{counted(len(names), 'task')} of {', '.join(words)}"
 
 
@@ -451,6 +535,8 @@ def _default_does(found: Json, nextflow: str | None) -> str:
 def _lines(found: Json, nextflow: str | None) -> list[str]:
     """Return the lines to paste for the way in which the workflow fits."""
     way = found["fits"]["way"]
+    if _no_safe_way(found):
+        return []
     if way == "setting":
         return [_snakemake_options(found)]
     if way in ("default", "nextflow") and nextflow is not None:
@@ -466,12 +552,26 @@ def _snakemake_options(found: Json) -> str:
     setting = found["setting"]
     options = [
         "--scheduler ioopt",
-        f"--scheduler-ioopt-disk-mb {found['quota_bytes'] // 10**6}",
+        f"--scheduler-ioopt-disk-mb {_megabytes(_limit(found))}",
         f"--scheduler-ioopt-in-flight {setting['in_flight']}",
     ]
     if setting["policy"] != DEFAULT_POLICY:
         options.append(f"--scheduler-ioopt-policy {setting['policy']}")
+    if found["source"] == SNAKEMAKE and found["record"]:
+        options.append(f"--scheduler-ioopt-sizes {shlex.quote(found['record'])}")
     return " ".join(options)
+
+
+def _megabytes(size: int) -> str:
+    """Return *size* for the option disk-mb: a number of megabytes, with decimals and
+    the unit where it is not whole.
+    """
+    whole, rest = divmod(size, 10**6)
+    if not rest:
+        return str(whole)
+    if not whole:
+        return f"{size}B"
+    return f"{whole}.{rest:06d}".rstrip("0") + "MB"
 
 
 def _workflow_rows(found: Json) -> Iterator[Row]:
@@ -480,12 +580,9 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """
     tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
     yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
-    most = MOST_NAMED
-    if found["fits"]["answer"] == "depends":
-        most = found["tasks"]  # The user is asked what they read.
     for how, names in found["assumed_reads"].items():
         if names:
-            yield "reads", f"assumed: {_processes(names, most)}: {how}"
+            yield "reads", f"assumed: {_processes(names)}: {how}"
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:
@@ -496,7 +593,18 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     else:
         why = f"lower bound {_size(bound)}{_if_reads(found)}"
     yield "least quota", f"{_size(needed)} ({why})"
-    yield "default", f"{_run(found['unlimited'])}, in order of submission"
+    if found["observed"]:
+        ran = _run(found["observed"])
+        yield "recorded", f"{ran}: the run that was recorded, on its machine"
+    yield "default", _default_cell(found)
+
+
+def _default_cell(found: Json) -> str:
+    """Return the text on the simulated run without a quota."""
+    return (
+        f"{_run(found['unlimited'])}, simulated without a quota: strictly in order of "
+        "submission, no delay of the engine"
+    )
 
 
 def _copies(found: Json) -> str:
@@ -534,7 +642,7 @@ def _plan_cell(found: Json) -> str:
     if found["independent"]:
         why = ASSUMED
     times = f"{ratio:.2f} x the time by default"
-    return f"{_run(best)}, {times}, as a list of starts; {why}"
+    return f"{_run(best)}, {times}, as a list of starts that no engine takes; {why}"
 
 
 def _nextflow_cell(found: Json) -> str:
@@ -553,20 +661,32 @@ def _nextflow_cell(found: Json) -> str:
     return f"{_run(caps)}, with {' and '.join(settings) or 'no caps'}"
 
 
+def _engine(found: Json) -> str:
+    """Return the engine whose runs the first row and the noisy runs tell."""
+    if found["fits"]["way"] == "setting":
+        return "Snakemake and ioopt"
+    if found["fits"]["way"] == "nextflow" or found["source"] == TRACE:
+        return "Nextflow"
+    return "by default"
+
+
 def _noise_cell(found: Json) -> str:
     """Return the text on the noisy runs: their makespan and peak, and the quota with
     which to plan.
     """
     noise = found["noise"]
     quota = found["quota_bytes"]
-    text = f"times within a factor of {exp(noise['times']):.2g} in two of three runs; "
+    text = f"{_engine(found)}: "
+    for what in ("times", "sizes"):
+        if noise[what]:
+            factor = exp(noise[what])
+            text += f"two of three {what} within a factor of {factor:.2g}; "
     text += f"median {_time(noise['median_seconds'])}"
     text += f", worst {_time(noise['worst_seconds'])}"
     text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
     plan = noise["plan_bytes"]
     if plan is None and noise["kept"] < noise["runs"]:
-        room = quantity("bytes", quota**2 // noise["peak_bytes"]).replace(" ", "")
-        return f"{text}; for more room, ask with --quota {room}"
+        return f"{text}{_room(found)}"
     if plan is None or (plan == quota and noise["tried"]):
         return text
     why = "not tried"

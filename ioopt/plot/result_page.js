@@ -5,6 +5,12 @@ const SVG = "http://www.w3.org/2000/svg";
 const LEFT = 110;  // pixels for the names of rows
 const RIGHT = 12;
 const MOST_ARROWS = 60;  // more arrows would hide the boxes; zoom in to see them
+// How the signs of the legend look that are not filled squares.
+const LINES = {
+  frame: {outline: "1.5px solid #000", outlineOffset: "-1.5px"},
+  arrow: {font: "bold 15px/11px sans-serif", textAlign: "center"},
+  dashed: {height: "0", borderTop: "2px dashed #000", verticalAlign: "middle"},
+};
 const doc = JSON.parse(document.getElementById("data").textContent);
 const tip = document.createElement("div");
 const views = {};  // for each axis, the [from, until] that is shown
@@ -53,10 +59,13 @@ class Panel {
     add(section, "h2", data.title);
     if (data.note) add(section, "p", data.note);
     const keys = add(section, "div");
-    for (const [words, colour] of this.legend()) {
+    for (const [words, colour, line] of this.legend()) {
       const key = add(keys, "span");
       key.className = "key";
-      add(key, "i").style.background = colour;
+      const sign = add(key, "i");
+      if (line) Object.assign(sign.style, LINES[line]);
+      else sign.style.background = colour;
+      if (line === "arrow") sign.textContent = "\u2191";
       key.appendChild(document.createTextNode(words));
     }
     this.svg = make("svg", section, {role: "img", "aria-label": data.title});
@@ -67,14 +76,15 @@ class Panel {
   legend() {
     if (!this.data.rows) {
       const found = this.data.series.map(item => [item[0], item[1]]);
-      if (this.data.limit !== null) found.push(["dashed: limit", "#000"]);
+      if (this.data.limit !== null) found.push(["dashed: limit", "#000", "dashed"]);
       return found;
     }
     const used = new Set(this.data.boxes.map(box => box[0]));
     for (const mark of this.data.marks) used.add(mark[0]);
     const found = [...used].map(kind => doc.kinds[kind].slice(0, 2));
-    if (this.data.boxes.some(box => box[7])) found.push(["framed: critical path", "#000"]);
-    if (this.data.boxes.some(box => box[8] >= 0)) found.push(["arrow: from the sending node", "#000"]);
+    if (this.data.boxes.some(box => box[7])) found.push(["framed: critical path", "#000", "frame"]);
+    if (this.data.boxes.some(box => box[8] >= 0))
+      found.push(["arrow: from the sending node", "#000", "arrow"]);
     return found;
   }
 
@@ -121,6 +131,10 @@ class Panel {
       make("rect", inside, {x: LEFT, y: (row + 0.12) * high, width: this.width,
                             height: 0.76 * high, fill: "#f0f1f3"});
     });
+    // Below the boxes, so that no arrow crosses a name.
+    const sent = this.data.boxes.filter(
+      box => box[8] >= 0 && box[4] >= low && box[3] <= until);
+    if (sent.length <= MOST_ARROWS) sent.forEach(box => this.drawArrow(inside, box));
     this.data.boxes.forEach((box, number) => {
       const [kind, top, height, start, end, label, , critical] = box;
       if (end < low || start > until) return;
@@ -136,9 +150,6 @@ class Panel {
         make("text", inside, {x: x + width / 2, y: y + tall / 2 + 4, fill: colour[2],
              "text-anchor": "middle", "pointer-events": "none"}, label);
     });
-    const sent = this.data.boxes.filter(
-      box => box[8] >= 0 && box[4] >= low && box[3] <= until);
-    if (sent.length <= MOST_ARROWS) sent.forEach(box => this.drawArrow(inside, box));
     this.data.marks.forEach((mark, number) => {
       const x = this.x(mark[2]), y = (mark[1] + 0.12) * high - 6;
       make("line", inside, {x1: x, x2: x, y1: y, y2: y + 6, stroke: "#444",

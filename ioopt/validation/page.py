@@ -15,7 +15,7 @@ from ioopt.validation.answer import Answer
 from ioopt.validation.record import Record
 from ioopt.validation.summary import (
     constant,
-    rounded,
+    fitted_value,
     rows,
     short,
     time,
@@ -111,8 +111,9 @@ MEANING = {
 
 def _constants(answer: Answer) -> Iterator[Sequence[str]]:
     """Yield each fitted constant with its value and what it is."""
-    for name, value in answer.validation.fitted.items():
-        yield constant(name), rounded(name, value), MEANING.get(name, "")
+    found = answer.validation
+    for name in found.fitted:
+        yield constant(name), fitted_value(found, name), MEANING.get(name, "")
 
 
 TASK_HEADS = ("task", "recorded", "replayed", "difference")

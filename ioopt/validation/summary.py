@@ -8,6 +8,7 @@ from statistics import median
 from ioopt.tables import render
 from ioopt.units import counted, quantity
 from ioopt.validation.answer import (
+    GAIN_WITHIN,
     SURE_FROM,
     TASKS_SURE_BELOW,
     NodeDisks,
@@ -108,13 +109,20 @@ def _storage(found: Validation) -> str:
 def _constants(found: Validation) -> Row:
     """Return the row on the constants, which are fitted or those of other runs."""
     values = []
-    for name, value in found.fitted.items():
-        values.append(f"{constant(name)} {rounded(name, value)}")
+    for name in found.fitted:
+        values.append(f"{constant(name)} {fitted_value(found, name)}")
     told = ", ".join(values)
     if not found.fitted_on:
         return "assumed", told
     tasks = counted(len(found.tasks), "task")
     return "fitted", f"{told} (on {found.fitted_on} of {tasks})"
+
+
+def fitted_value(found: Validation, name: str) -> str:
+    """Return the value of the constant *name*, unless the record does not say it."""
+    if name in found.undetermined:
+        return "not determined by this record"
+    return rounded(name, found.fitted[name])
 
 
 def constant(name: str) -> str:
@@ -130,9 +138,14 @@ def constant(name: str) -> str:
 def _replayed(found: Replayed) -> str:
     """Return the makespan of the replay, its error, and its band."""
     least, _, most = found.band
+    between = f"{time(least)} to {time(most)}"
+    if time(least) == time(most):
+        between = "the same"
+        if time(least) != time(found.makespan_seconds):
+            between = time(least)
     return (
-        f"{time(found.makespan_seconds)}, {off(found.error)}; {time(least)} to "
-        f"{time(most)} if links are shared unequally"
+        f"{time(found.makespan_seconds)}, {off(found.error)}; {between} if links are "
+        "shared unequally"
     )
 
 
@@ -210,10 +223,13 @@ def change(share: float) -> str:
 
 def _node_disks(found: Validation, disks: NodeDisks) -> str:
     """Return what products on the disks of nodes would give, and the room they take."""
+    least, most = (disks.gain / (1 + way * GAIN_WITHIN) for way in (1, -1))
+    within = f"{100 * GAIN_WITHIN:g} %"
     told = (
         f"through shared storage {time(disks.shared_makespan_seconds)}; node disks "
-        f"and copies {time(disks.makespan_seconds)}; "
-        f"{rounded('bytes', disks.bytes_per_node)} a node"
+        f"and copies {time(disks.makespan_seconds)}, {disks.gain:.2g} times as fast "
+        f"({least:.2g} to {most:.2g} if off by up to {within}, as 13 of 14 "
+        f"recorded runs); {rounded('bytes', disks.bytes_per_node)} a node"
     )
     certain = not 1 - SURE_FROM < disks.gain < 1 / (1 - SURE_FROM)
     return told + _doubt(found, certain)

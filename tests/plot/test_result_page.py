@@ -255,6 +255,12 @@ const chart = document.querySelector("svg"), place = chart.getBoundingClientRect
 const boxes = () => [...document.querySelectorAll("rect[data-box]")];
 const told = box => panels[0].data.boxes[box.dataset.box];
 const found = {boxes: boxes().length};
+found.signs = [...document.querySelectorAll("section:first-child .key i")]
+  .map(sign => sign.getAttribute("style") + sign.textContent);
+const lines = [...chart.querySelectorAll("path")], first = boxes()[0];
+found.arrows = lines.length;
+found.over = lines.filter(line =>
+  first.compareDocumentPosition(line) !== Node.DOCUMENT_POSITION_PRECEDING).length;
 const at = {clientX: place.left + 300, clientY: place.top + 20, bubbles: true};
 chart.dispatchEvent(new WheelEvent("wheel", {...at, ctrlKey: true, deltaY: -100}));
 found.wheel = [...views.time];
@@ -285,6 +291,8 @@ def test_a_reader_zooms_moves_and_points(tmp_path: Path, forked: ioopt.Result) -
     (body,) = (attributes for tag, attributes in elements if tag == "body")
     found = json.loads(body["data-found"] or "")
     assert found["boxes"] == 42  # 20 tasks and 22 transfers
+    assert found["arrows"] and not found["over"]  # none crosses the name in a box
+    assert len(set(found["signs"])) == len(found["signs"]) >= 4
     until = forked.metrics["makespan_seconds"]
     assert found["all"] == pytest.approx([0, 1.02 * until])
     spans = [

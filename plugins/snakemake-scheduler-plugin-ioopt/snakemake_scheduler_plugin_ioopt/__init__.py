@@ -26,6 +26,7 @@ from ioopt.units import parse_bytes
 from snakemake_scheduler_plugin_ioopt.data import DataOrder, DiskTooSmall
 from snakemake_scheduler_plugin_ioopt.plan import PlanOrder
 from snakemake_scheduler_plugin_ioopt.record import Recorder
+from snakemake_scheduler_plugin_ioopt.sizes import RecordedSizes, read_sizes
 
 ENDLESS = 1 << 40
 Job = Any
@@ -107,6 +108,12 @@ class SchedulerSettings(SchedulerSettingsBase):
         "a value of the wildcard 'sample', or without one in any rule a group of jobs "
         "that only the last jobs join.",
     )
+    sizes: str | None = _setting(
+        str,
+        "File with the record of an earlier run (of --scheduler-ioopt-record): files "
+        "that are not written yet are expected to be as large as there, and those of "
+        "other samples as large as the mean of their rule there.",
+    )
     plan: str | None = _setting(
         str,
         "File with a plan of 'ioopt solve --set moves=schedule'. Jobs start in the "
@@ -143,6 +150,11 @@ class Scheduler(SchedulerBase):
         if self._plan is not None:
             return
         if not stated and not getattr(self.settings, "data", False):
+            if getattr(self.settings, "sizes", None) is not None:
+                raise WorkflowError(
+                    "--scheduler-ioopt-sizes: is used with a limit: give "
+                    "--scheduler-ioopt-disk-mb too"
+                )
             load_solver()  # now, and not within the first selection's deadline
             return
         try:
@@ -152,9 +164,23 @@ class Scheduler(SchedulerBase):
                 _disk_bytes(disk),
                 policy=_known_policy(policy),
                 in_flight=_some(in_flight),
+                sizes=self._recorded_sizes(),
             )
         except IooptError as error:
             raise WorkflowError(f"--scheduler-ioopt-{error}") from None
+
+    def _recorded_sizes(self) -> RecordedSizes | None:
+        """Return the sizes in the record of the settings; None if there is none.
+
+        Raises UsageError for a file that is no record.
+        """
+        record = getattr(self.settings, "sizes", None)
+        if record is None:
+            return None
+        try:
+            return read_sizes(record)
+        except IooptError as error:
+            raise UsageError(f"sizes: {error}") from None
 
     def _plan_order(self, by_data: bool) -> PlanOrder | None:
         """Return the order of the plan in the settings; None if there is none.
@@ -231,8 +257,8 @@ class Scheduler(SchedulerBase):
             try:
                 return self._data.choose(asked, left, until)
             finally:
-                if self._data.estimates:
-                    self.logger.info(f"ioopt: {self._data.estimates}")
+                for text in self._data.hints:
+                    self.logger.info(f"ioopt: {text}")
                 for text in self._data.notes:
                     self.logger.warning(f"ioopt: {text}")
         selection = select(

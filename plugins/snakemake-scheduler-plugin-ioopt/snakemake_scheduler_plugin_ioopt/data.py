@@ -5,8 +5,9 @@ they write are its products. Temporary files are removed after their last reader
 ended; other files stay. The expected size of a file is computed from the ``disk_mb`` of
 its job, and the largest share of it that the same output of the rule has used so far.
 Without ``disk_mb``, it is the mean size that this output has had, or at first the bytes
-that the job reads. Once the job has ended, the size on the disk is used. Run times are
-neither known nor estimated.
+that the job reads. The record of an earlier run replaces both, for the rules that are
+in it. Once the job has ended, the size on the disk is used. Run times are neither known
+nor estimated.
 """
 
 from __future__ import annotations
@@ -25,12 +26,11 @@ from ioopt.formats.native import validate
 from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.sim.work_directory.order import groups_of, least_order, sequential_peak
+from snakemake_scheduler_plugin_ioopt.sizes import Place, RecordedSizes
 
 if TYPE_CHECKING:
     from snakemake_scheduler_plugin_ioopt import Job, Question, TempInputs
 
-Place = tuple[str, int]
-"""The name of a rule, and the index of one of its outputs."""
 SAME = 0.1
 """The relative change of the mean size of an output up to which the mean is not
 reported again.
@@ -82,13 +82,20 @@ class DataOrder:
     """
 
     def __init__(
-        self, dag: Any, temp: TempInputs, quota: int | None, **how: Any
+        self,
+        dag: Any,
+        temp: TempInputs,
+        quota: int | None,
+        sizes: RecordedSizes | None = None,
+        **how: Any,
     ) -> None:
         """Begin a run in which the files on the disk may have *quota* bytes at once
         (None: any number).
 
-        *how* are the settings ``policy`` and ``in_flight``.
+        *sizes* are those of an earlier run. *how* are the settings ``policy`` and
+        ``in_flight``.
         """
+        self._sizes = sizes
         self._dag = dag
         self._temp = temp
         self._quota = quota
@@ -103,12 +110,13 @@ class DataOrder:
         self._safe = True
         self._was_unsafe = False
         self._told_safe = False
+        self._guessed = False  # whether only guessed sizes fit no order
         self._seen: dict[Place, tuple[int, int]] = {}
-        self._told: dict[Place, int] = {}
+        self._told: dict[Place, float] = {}
         self._used: dict[Place, float] = {}
         self._ends: set[str] = set()
         self.notes: list[str] = []
-        self.estimates = ""
+        self.hints: list[str] = []
 
     def choose(
         self, asked: Question, remaining: Iterable[Job], until: Deadline
@@ -116,19 +124,20 @@ class DataOrder:
         """Return the jobs to start now; *remaining* are all jobs that have not ended.
 
         If no job runs, at least one job is returned, provided that the resources allow
-        one. At the first call, ``estimates`` says which sizes are estimated. Raises
-        :class:`DiskTooSmall` if no job runs, and none fits the disk.
+        one. ``notes`` are warnings, and ``hints`` say which sizes are estimated and
+        when an order fits. Raises :class:`DiskTooSmall` if no job runs, and none fits
+        the disk.
         """
         self.notes = []
+        self.hints = []
         self._round += 1
         self._idle = self._idle or asked.free
         self._look(asked)
         left = {name_of(job): job for job in remaining}
         if not left.keys() <= self._jobs.keys():
             self._begin(left | self._running)
-        self.estimates = self._estimates(left.values()) if self._round == 1 else ""
-        if self._round > 1:
-            self.estimates = self._safe_now(left.values())
+        told = self._estimates if self._round == 1 else self._safe_now
+        self.hints = [text for text in (told(left.values()), *self.hints) if text]
         room = Room(asked)
         chosen = self._chosen(asked, room, until)
         if not self._running and room.able(()):
@@ -212,11 +221,19 @@ class DataOrder:
 
     def _unseen(self, job: Job) -> bool:
         """Return whether nothing tells the sizes of the outputs of *job*: neither
-        ``disk_mb``, nor a job of its rule that has ended.
+        ``disk_mb``, nor a record, nor a job of its rule that has ended.
         """
-        return (
-            bool(job.output) and not _stated_mb(job) and rule_of(job) not in self._ends
-        )
+        if _stated_mb(job) or rule_of(job) in self._ends:
+            return False
+        return any(self._recorded(job, at) is None for at in range(len(job.output)))
+
+    def _recorded(self, job: Job, at: int) -> int | None:
+        """Return the bytes of output *at* of *job* by an earlier run, if they are
+        known.
+        """
+        if self._sizes is None:
+            return None
+        return self._sizes.of(str(job.output[at]), (rule_of(job), at))
 
     def _unknown(self, job: Job) -> bool:
         """Return whether *job* is unseen and reads no bytes that would let expect
@@ -311,7 +328,8 @@ class DataOrder:
         same output of its rule now, expect them.
         """
         place = (rule_of(job), at)
-        share = _stated_share(job)
+        recorded = self._recorded(job, at)
+        share = _stated_share(job) if recorded is None else 0
         jobs = self._jobs
         if share:
             used = size / share
@@ -319,10 +337,12 @@ class DataOrder:
                 return
             self._used[place] = used
         else:
+            # Per file, or per recorded byte: sizes then keep their proportions.
             count, total = self._seen.get(place, (0, 0))
-            self._seen[place] = (count + 1, total + size)
-            mean = (total + size) // (count + 1)
-            if abs(mean - self._told.get(place, -1)) <= SAME * mean:
+            before = self._told.get(place, 1.0 if recorded else -1.0)
+            self._seen[place] = (count + (recorded or 1), total + size)
+            mean = (total + size) / self._seen[place][0]
+            if abs(mean - before) <= SAME * mean:
                 return
             self._told[place] = mean
             if not count and self._quota is not None:  # Readers of it expect more, too.
@@ -341,12 +361,17 @@ class DataOrder:
         *job*; None if no job has ended that tells.
 
         Where ``disk_mb`` is stated, this is the largest share of it that was used: the
-        limit is to hold, and a rule may state more for larger samples.
+        limit is to hold, and a rule may state more for larger samples. Where a record
+        has the size, it is multiplied by the mean growth since.
         """
         place = (rule_of(job), at)
+        recorded = self._recorded(job, at)
+        if recorded:
+            return round(recorded * self._told.get(place, 1.0))
         share = _stated_share(job)
-        if not share:
-            return self._told.get(place)
+        if recorded == 0 or not share:
+            mean = self._told.get(place, recorded)
+            return None if mean is None else round(mean)
         if place not in self._used:
             return None
         return ceil(share * self._used[place])
@@ -363,8 +388,7 @@ class DataOrder:
         except UnsolvableInstanceError:
             small = self._problem(jobs, unseen=False)
             order = least_order(small)
-            if self._safe:
-                self.notes.append(self._no_order(jobs, problem, small, order))
+            self._say_no_order(jobs, problem, small, order)
             self._run = WorkDirectory(
                 small, [small.tasks[k].id for k in order], safe=False
             )
@@ -377,33 +401,45 @@ class DataOrder:
             if task.id not in jobs:
                 self._run.ended(task.id, 0)
 
-    def _no_order(
+    def _say_no_order(
         self,
         jobs: dict[str, Job],
         problem: WorkDirectoryProblem,
         small: WorkDirectoryProblem,
         order: list[int],
-    ) -> str:
-        """Return the note that no order of *problem*, the instance of *jobs*, was found
-        that fits the disk.
+    ) -> None:
+        """Say that no order of *problem*, the instance of *jobs*, was found that fits
+        the disk: as a hint while this hangs on guessed sizes, else as a warning.
 
         *order* is the best of *small*, where outputs of unseen rules have no bytes.
         """
+        quota = self._quota or 0
         most = sequential_peak(problem, least_order(problem)) + self._kept
         least = sequential_peak(small, order) + self._kept
-        needs = f"{_megabytes(most)} by the estimates"
-        if least < most:
-            new = {rule_of(job) for job in jobs.values() if self._unseen(job)}
-            needs += (
-                f", which take outputs of rules not seen yet ({', '.join(sorted(new))})"
-                f" to be as large as their jobs' inputs, and {_megabytes(least)} "
-                "without them"
-            )
-        return (
-            f"no order of the jobs was found that fits {_megabytes(self._quota or 0)}: "
-            f"the best needs {needs}; until sizes turn out smaller, jobs run one at a "
-            "time, and the run stops before a job that does not fit"
+        new = ", ".join(
+            sorted({rule_of(job) for job in jobs.values() if self._unseen(job)})
         )
+        guessed = bool(new) and least <= quota
+        if guessed and self._safe:
+            self.hints.append(
+                f"as usual at the start, the sizes of some rules ({new}) are guesses "
+                f"until one job of each has run; jobs run one at a time until an order "
+                f"fits {_megabytes(quota)} (by the guesses the best needs "
+                f"{_megabytes(most)}); --scheduler-ioopt-sizes takes the sizes of an "
+                "earlier run"
+            )
+        elif not guessed and (self._safe or self._guessed):
+            needs = f"{_megabytes(most)} by the sizes known, stated and estimated"
+            if least < most:
+                needs += (
+                    f", and {_megabytes(least)} without the rules not seen yet ({new})"
+                )
+            self.notes.append(
+                f"no order of the jobs was found that fits {_megabytes(quota)}: the "
+                f"best needs {needs}; until sizes turn out smaller, jobs run one at a "
+                "time, and the run stops before a job that does not fit"
+            )
+        self._guessed = guessed
 
     def _problem(
         self, jobs: dict[str, Job], unseen: bool = True
@@ -474,31 +510,56 @@ class DataOrder:
         return [share if size is None else size for size in learned]
 
     def _estimates(self, jobs: Iterable[Job]) -> str:
-        """Return a line on how the sizes of the files that *jobs* will write are
-        estimated; empty if they write none.
+        """Return a line on where the sizes of the files that *jobs* will write come
+        from; empty if they write none.
         """
-        counts: Counter[str] = Counter()
+        recorded: Counter[str] = Counter()
+        guessed: Counter[str] = Counter()
         unknown: set[str] = set()
+        record = "" if self._sizes is None else self._sizes.name
         for job in jobs:
             way = "from disk_mb of their rules"
             if not _stated_mb(job):
                 way = "from their jobs' inputs" if job.input else "unknown"
-            if way == "unknown" and job.output:
-                unknown.add(rule_of(job))
-            counts[way] += len(job.output)
-        told = [f"{count} {way}" for way, count in sorted(counts.items()) if count]
-        if not told:
-            return ""
+            for at, file in enumerate(job.output):
+                if self._recorded(job, at) is None:
+                    guessed[way] += 1
+                    unknown |= {rule_of(job)} if way == "unknown" else set()
+                elif self._sizes is not None and str(file) in self._sizes:
+                    recorded[f"as in {record}"] += 1
+                else:
+                    recorded[f"as the mean of their rule in {record}"] += 1
         alone = ""
         if unknown:
             alone = (
                 f" (no input and no disk_mb: rule {', '.join(sorted(unknown))}; with a "
                 "limit, the first job of each runs alone)"
             )
+        if not guessed and not recorded:
+            return ""
+        told = f": {_counts(recorded)}" if recorded else ""
+        if record and not recorded:
+            told = f" are not in {record}, which has no rule of this run"
+        if guessed:
+            told += f"{';' if told else ' are'} estimates: {_counts(guessed)}{alone}"
         return (
-            f"sizes of files not yet written are estimates: {', '.join(told)}{alone}; "
-            "later by what jobs of the rule have written; run times are not used"
+            f"sizes of files not yet written{told}; later by what jobs of the rule "
+            f"have written; run times are not used{self._fits_now(guessed)}"
         )
+
+    def _fits_now(self, guessed: Counter[str]) -> str:
+        """Return the words that an order of the jobs fits the limit, where it does
+        without *guessed* sizes.
+        """
+        if self._quota is None or guessed or not self._safe:
+            return ""
+        self._told_safe = True
+        return f"; by these sizes an order of the jobs fits {_megabytes(self._quota)}"
+
+
+def _counts(ways: Counter[str]) -> str:
+    """Return *ways* with their numbers, as words."""
+    return ", ".join(f"{count} {way}" for way, count in sorted(ways.items()))
 
 
 def in_samples(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
@@ -516,7 +577,8 @@ def in_samples(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
 
 
 def _megabytes(count: int) -> str:
-    return f"{-(-count // 10**6):,} MB"
+    """Return *count* bytes in megabytes, rounded up to two decimals."""
+    return f"{ceil(count / 10**4) / 100:,.2f}".rstrip("0").rstrip(".") + " MB"
 
 
 def _stated_mb(job: Job) -> int:

@@ -16,6 +16,7 @@ from time import time
 from typing import TYPE_CHECKING, Any
 
 from ioopt.budget import SNAKEMAKE
+from ioopt.budget.recorded import OBSERVED, observed
 from ioopt.formats.native import dump_json, validate, write_text
 from ioopt.problems.work_directory import WorkDirectoryProblem
 from ioopt.units import counted
@@ -46,6 +47,7 @@ class Recorder(logging.Handler):
         self._starts: dict[int, float] = {}
         self._jobs: dict[int, Job] = {}
         self._tasks: dict[str, dict[str, Any]] = {}
+        self._spans: dict[str, tuple[float, float]] = {}
         self._files: dict[str, dict[str, Any]] = {}
         self._failed = 0
         self._gone: list[str] = []
@@ -104,6 +106,7 @@ class Recorder(logging.Handler):
         if sample is not None:
             task["sample"] = sample
         self._tasks[task["id"]] = task
+        self._spans[task["id"]] = (min(now, self._starts[number]), now)
 
     def write(self) -> None:
         """Write the instance, unless no job has ended; say so on standard error,
@@ -120,9 +123,10 @@ class Recorder(logging.Handler):
             "cores": max(self._cores, *(t["cores"] for t in self._tasks.values()), 1),
             "tasks": [*self._tasks.values()],
             "files": [*self._files.values()],
-            "meta": {"source": SNAKEMAKE},
         }
         problem = in_samples(validate(WorkDirectoryProblem, instance, self._target))
+        meta = {"source": SNAKEMAKE, OBSERVED: observed(problem, self._spans)}
+        problem = problem.model_copy(update={"meta": meta})
         write_text(self._target, dump_json(problem.model_dump(by_alias=True)))
         failed = f"; {self._failed} failed and are not in it" if self._failed else ""
         if self._gone:

@@ -56,6 +56,7 @@ def test_a_record_is_fitted_replayed_planned_and_foretold(tmp_path: Path) -> Non
     assert replayed.error == pytest.approx(replayed.makespan_seconds / 15 - 1)
     least, middle, most = replayed.band
     assert least <= middle <= most
+    assert found.undetermined == ()  # it is smaller than the files
     assert found.plan is not None
     assert found.plan.saves == pytest.approx(
         1 - found.plan.makespan_seconds / replayed.makespan_seconds

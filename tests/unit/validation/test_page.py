@@ -136,3 +136,22 @@ def test_small_differences_and_bad_replays_decide_nothing():
     assert said["plan"] == "4 s by link-aware, 30 % less than replayed"
     assert said["node disks"].endswith("ioopt cannot tell which is faster")
     assert max(map(len, as_text(found, 80).splitlines())) <= 80
+
+
+def test_what_a_record_does_not_say_is_no_figure():
+    """A constant that larger values replace without a difference, and a range of two
+    equal ends.
+    """
+    found = answer().validation
+    given = {"fitted": {"cache_bytes": 4.93e11}, "undetermined": ("cache_bytes",)}
+    replayed = Replayed(makespan_seconds=5.0, error=0.01, band=(5.0, 5.001, 5.002))
+    given["replayed"] = replayed
+    told = found.model_copy(update=given)
+    said = dict(rows(told))
+    assert said["fitted"] == "cache not determined by this record (on 1 of 3 tasks)"
+    assert said["replayed"] == (
+        "5 s, 1.0 % too long; the same if links are shared unequally"
+    )
+    assert ", 1.1 times as fast (0.89 to 1.5 if off by up to 25 %" in said["node disks"]
+    constants = page._constants(replace(answer(), validation=told))
+    assert [row[1] for row in constants] == ["not determined by this record"]
