@@ -56,6 +56,10 @@ class DispatchView(ABC):
     """What enters the caches, if products are shared."""
     network: Network
     nodes: tuple[Node, ...]
+    node_changes: int = 0
+    """How often a node came or went since the run began."""
+    lost: Collection[int] = ()
+    """The nodes that are lost: they take no task, and may come back."""
     ready: Sequence[int]
     """Tasks that have arrived, are not assigned and lack no product, in the order of
     the instance.
@@ -64,6 +68,12 @@ class DispatchView(ABC):
     @abstractmethod
     def released(self) -> Sequence[int]:
         """Return the indices of all tasks that have arrived."""
+
+    def retried_on(self, k: int) -> int | None:
+        """Return the node on which the attempt before of task *k*, which waits again,
+        failed; None if task *k* is new or must be planned anew.
+        """
+        return None
 
     @abstractmethod
     def task(self, k: int) -> Task:
@@ -118,6 +128,10 @@ class DispatchView(ABC):
         """Return the tasks that compute on node *i*, with their starts and planned
         ends.
         """
+
+    def running(self, i: int) -> Sequence[int]:
+        """Return the tasks that compute on node *i*, in ascending order."""
+        return [row.task for row in self.computing(i)]
 
     @abstractmethod
     def idle_cores(self, i: int) -> int:

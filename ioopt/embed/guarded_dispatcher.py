@@ -2,12 +2,13 @@
 answers, and the dispatcher is asked again later.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from threading import Event
 
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
 from ioopt.embed.guard import Guard
+from ioopt.problems.base import Json
 from ioopt.solvers.replication.dispatch import locality
 from ioopt.units import counted
 
@@ -113,13 +114,39 @@ class GuardedDispatcher:
         self._dispatcher = self.make()
         return f"{self.name} is asked again {when}"
 
-    def begin_again(self, given: Collection[int]) -> None:
-        """Take a new dispatcher, because tasks or nodes have new numbers; the tasks
-        *given* have been placed so far. Failures go on being counted.
+    def must_look(self) -> None:
+        """Let the dispatcher be told anew which tasks were placed or withdrawn."""
+        self._is_behind = True
+
+    def state(self, given: Collection[int], places: Mapping[int, int]) -> Json:
+        """Return the count of failures and the plan, if the dispatcher makes one, as
+        plain JSON values; *places* has the indices that the tasks will have.
+
+        A dispatcher that is late has no plan yet, and makes a new one.
+        """
+        is_late = self._late is not None and self._late.is_set()
+        plan = getattr(self._dispatcher, "plan", None)
+        if plan is not None and not is_late:
+            self._resume(given)
+        return {
+            "failures": self._failures,
+            "to_skip": self._to_skip,
+            "is_asked": self._is_asked,
+            "plan": None if plan is None or is_late else plan(places),
+        }
+
+    def restore(self, state: Json, given: Collection[int]) -> None:
+        """Go on with a new dispatcher from *state*, which :meth:`state` returned; {}
+        begins anew. The tasks *given* have been placed so far.
         """
         self._dispatcher = self.make()
         self._late = None
+        self._failures = int(state.get("failures", 0))
+        self._to_skip = int(state.get("to_skip", 0))
+        self._is_asked = bool(state.get("is_asked", True))
         self._resume(given)
+        if state.get("plan") is not None and hasattr(self._dispatcher, "plan"):
+            self._dispatcher.resume(given, state["plan"])
 
     def _resume(self, given: Collection[int]) -> None:
         """Tell the dispatcher that the tasks *given*, and no others, were placed."""

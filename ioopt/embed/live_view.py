@@ -61,7 +61,8 @@ class LiveView(DispatchView):
         self._computing: list[dict[int, tuple[float, float]]] = [{} for _ in nodes]
         self._waits: list[list[int]] = [[] for _ in nodes]
         self._idle_since = [[now] * node.cores for node in nodes]
-        self._down: set[int] = set()
+        self.lost: set[int] = set()
+        self.node_changes = 0
 
     def fill(
         self,
@@ -280,7 +281,7 @@ class LiveView(DispatchView):
 
     def idle_cores(self, i: int) -> int:
         """Return the number of idle cores of node *i*, which is 0 for a lost node."""
-        if i in self._down:
+        if i in self.lost:
             return 0
         return len(self._idle_since[i])
 
@@ -288,7 +289,7 @@ class LiveView(DispatchView):
         """Return one time in seconds for each core of node *i*, in ascending order: the
         time since which the core is idle, or the planned end of its task.
         """
-        if i in self._down:
+        if i in self.lost:
             return [math.inf] * self.nodes[i].cores
         times = list(self._idle_since[i])
         for row in self.computing(i):
@@ -301,7 +302,7 @@ class LiveView(DispatchView):
         """
         node = self.nodes[i]
         task = self.task(k)
-        if i in self._down or task.cores > node.cores:
+        if i in self.lost or task.cores > node.cores:
             return False
         if node.memory_bytes is not None and task.memory_bytes > node.memory_bytes:
             return False

@@ -139,8 +139,11 @@ def _bytes_there(view: DispatchView, i: int) -> dict[int, int]:
     """
     there: dict[int, int] = {}
     for f in view.complete(i):
-        for k in view.ready_readers(f):
-            there[k] = there.get(k, 0) + view.size(f)
+        readers = view.ready_readers(f)
+        if readers:
+            size = view.size(f)
+            for k in readers:
+                there[k] = there.get(k, 0) + size
     return there
 
 

@@ -89,7 +89,7 @@ def test_tasks_fail_nodes_die_and_the_scheduler_is_killed(policy, products, seed
             ended.add(task)
         if step > 60 and not running and not run.next(now):
             break
-    assert len(ended) == 9 and not run.ready and not run._running
+    assert len(ended) == 9 and not run._run.ready and not run._run._running
 
 
 LOAD = {

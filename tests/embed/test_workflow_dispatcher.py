@@ -115,7 +115,7 @@ def test_what_contradicts_itself_changes_nothing(tasks, said):
     before = json.dumps(run.state())
     with pytest.raises(InstanceError, match=said):
         run.submit(tasks, files=[{"id": "new", "bytes": 1}])
-    assert json.dumps(run.state()) == before and "new" not in run._file
+    assert json.dumps(run.state()) == before and "new" not in run._run.file
 
 
 def test_nothing_is_lost_with_a_task_or_a_node():
@@ -267,7 +267,10 @@ def test_a_restored_run_has_the_state_that_was_saved(policy):
     run.submit([task("x", writes=["b"]), task("y", reads=["b"]), task("z"), task("w")])
     run.next(0.0)
     run.failed(
-        "z" if "z" in run._place and run._place["z"] in run._running else "w", 1.0
+        "z"
+        if "z" in run._run.place and run._run.place["z"] in run._run._running
+        else "w",
+        1.0,
     )
     run.completed("x", 3.0)
     again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
@@ -294,7 +297,7 @@ def test_better_estimates_change_what_is_planned():
         run.observe(better)
         assert placed(run.next(0.0)) == [(begins, "n0")]
         again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
-        assert again.state() == run.state() and again._tasks == run._tasks
+        assert again.state() == run.state() and again._run._tasks == run._run._tasks
     for wrong in ({"q": 1.0}, {"x": -1.0}):
         with pytest.raises((UsageError, InstanceError)):
             run.observe(wrong)
@@ -388,7 +391,7 @@ def test_the_plan_of_a_dispatcher_that_was_late_is_used():
     run.completed(begun[1].task, 6.0)
     assert [step.policy for step in run.next(6.0, deadline=9.0)] == ["rolling"]
     assert run._dispatcher._dispatcher is rolling and rolling.plans == 1
-    assert rolling._given == run._given and len(run.notes) == 1
+    assert rolling._given == run._run.given and len(run.notes) == 1
 
 
 def test_a_message_of_an_attempt_that_was_lost_is_ignored():
@@ -404,7 +407,7 @@ def test_a_message_of_an_attempt_that_was_lost_is_ignored():
     run.failed("a", 5.0, node="n0")
     assert run.state() == state
     assert run.notes[1] == "4 s: 'a' does not run on 'n0': the message is ignored"
-    assert run.running() == [Running("a", "n1", 3.0)]
+    assert run.running() == [Running("a", "n1", 3.0, attempt=2)]
     run.completed("a", 6.0, node="n1")
     assert run.running() == [] and len(run.notes) == 3
     run.completed("a", 6.0, node="n1")  # repeated
@@ -452,9 +455,9 @@ def test_a_restored_run_knows_when_its_tasks_began():
     run.next(3.0)
     again = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
     for each in (run, again):
-        assert [(row.start_seconds, row.end_seconds) for row in each.computing(0)] == [
-            (3.0, 8.0)
-        ]
+        assert [
+            (row.start_seconds, row.end_seconds) for row in each._run.computing(0)
+        ] == [(3.0, 8.0)]
 
 
 @pytest.mark.parametrize("policy", first(1, ["locality", "rolling"]))
@@ -479,7 +482,9 @@ def test_what_is_forgotten_leaves_nothing_behind(policy):
         run.completed(read, float(k))
         run.forget(read)
         run.forget(write)
-        sizes.append((len(run._tasks), len(run._files), len(json.dumps(run.state()))))
+        sizes.append(
+            (len(run._run._tasks), len(run._run.files), len(json.dumps(run.state())))
+        )
     assert (
         max(tasks for tasks, _, _ in sizes) < 600
         and max(files for _, files, _ in sizes) < 600
@@ -579,7 +584,7 @@ def ends_of_copies(run):
     """
     copies = {(copy.node, copy.file): copy for copy in run.staging()}
     state = run.state()
-    holds = dict(zip(run._node, state["holds"], strict=True))
+    holds = dict(zip(run._run.node, state["holds"], strict=True))
     ends = []
     for start in copies.values():
         copy = start
@@ -591,7 +596,7 @@ def ends_of_copies(run):
             copy = copies[copy.source, copy.file]
         assert not copy.arriving, f"a circle: {copies}"
         if copy.source is None:
-            assert run.on_remote(run._file[copy.file]), copy
+            assert run._run.on_remote(run._run.file[copy.file]), copy
         else:
             assert copy.file in holds[copy.source], copy
         ends.append(copy.source)
@@ -775,7 +780,7 @@ class Engine:
             self.running.pop(name, None)
 
     def do_lost(self):
-        nodes = sorted(set(self.run._node) - self.lost)
+        nodes = sorted(set(self.run._run.node) - self.lost)
         if len(nodes) > 1:
             node = self.random.choice(nodes)
             self.lost.add(node)
@@ -790,7 +795,7 @@ class Engine:
 
     def do_evicted(self):
         held = self.run.state()["holds"]
-        pairs = [(n, f) for n, files in zip(self.run._node, held) for f in files]
+        pairs = [(n, f) for n, files in zip(self.run._run.node, held) for f in files]
         if pairs:
             node, file = self.random.choice(pairs)
             self.waits_again(self.run.evicted(node, file))
@@ -821,4 +826,4 @@ def test_every_copy_has_a_source_whatever_happens(policy, products):
             engine.do_next()
             engine.do_arrives()
             engine.do_ends()
-        assert len(engine.run._ended) == len(rows), (seed, engine.running)
+        assert len(engine.run._run.ended) == len(rows), (seed, engine.running)

@@ -399,9 +399,15 @@ class _Run(DispatchView):
         """Return the tasks that compute on node *i*, with their starts and planned
         ends.
         """
-        running = {core.entry for core in self._cores(i) if core.entry >= 0}
-        starts = [(k, self.world.entries[k].start) for k in sorted(running)]
+        starts = [(k, self.world.entries[k].start) for k in self.running(i)]
         return [Computing(k, start, self._planned_end(k, i)) for k, start in starts]
+
+    def running(self, i: int) -> Sequence[int]:
+        """Return the tasks that compute on node *i*, in ascending order."""
+        node = self.world.nodes[i]
+        cores = self.world.cores
+        entries = {cores[c].entry for c in range(node.first_core, node.end_core)}
+        return sorted(k for k in entries if k >= 0)
 
     def _cores(self, i: int) -> Iterator[Core]:
         """Yield the cores of node *i* that can ever be busy together."""
@@ -418,6 +424,14 @@ class _Run(DispatchView):
             byte = self.problem.shared_seconds_per_byte
             seconds += byte * (entry.missing + entry.out_bytes)
         return max(self.now, entry.start + seconds)
+
+    def open_nodes(self) -> list[int]:
+        """Return the indices of the nodes to which a task may be assigned now."""
+        found = []
+        for i, node in enumerate(self.world.nodes[: len(self.nodes)]):
+            if node.head != i and (self.prefetch or node.idle > 0):
+                found.append(i)
+        return found
 
     def idle_cores(self, i: int) -> int:
         """Return the number of idle cores of node *i*."""

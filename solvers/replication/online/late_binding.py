@@ -6,6 +6,7 @@ No task waits because a plan was made with wrong estimates, and no task is assig
 busy cores.
 """
 
+from collections.abc import Collection, Sequence
 from graphlib import TopologicalSorter
 
 from ioopt.decisions.replication import DispatchView, Pair
@@ -19,6 +20,15 @@ class LateBinding:
 
     def __init__(self) -> None:
         self._place: dict[int, int] = {}
+
+    def order(self, given: Collection[int]) -> list[int]:
+        """Return the tasks that have arrived, without those *given*, in order."""
+        left = [k for k in self._place if k not in given]
+        return sorted(left, key=self._place.__getitem__)
+
+    def resume(self, order: Sequence[int]) -> None:
+        """Continue with the tasks in the *order* that :meth:`order` returned."""
+        self._place = {k: place for place, k in enumerate(order)}
 
     def __call__(self, view: DispatchView) -> Pair | None:
         """Return the ready task with the largest rank that fits idle cores of some

@@ -1,5 +1,8 @@
-"""Follow a plan of the remaining tasks, and replan as tasks arrive or are assigned
-(ours, workflow rule 20).
+"""Follow a plan of the remaining tasks, and replan as tasks arrive, as nodes come or go
+and as tasks are assigned (ours, workflow rule 20).
+
+A task that failed and waits again is no new task: it keeps its node, as the next one
+there, and nothing is replanned.
 
 The candidates are the plan now followed, and plans of the remaining tasks by heft,
 b-level, locality and dispatch by live bytes. The dispatcher follows the candidate whose
@@ -12,7 +15,14 @@ are assigned late, because the estimates may be wrong.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Annotated, Literal
@@ -20,7 +30,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair
-from ioopt.problems.base import Record
+from ioopt.problems.base import Json, Record
 from ioopt.problems.replication import File, Node, ReplicationProblem, Task
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.sim.replication import kernel
@@ -112,13 +122,42 @@ class Rolling:
         self._late_binding = LateBinding()
         self._binds_late = False
         self._arrived = 0
+        self._node_changes = 0
         self._given_then = 0
 
-    def resume(self, given: Iterable[int]) -> None:
+    def resume(self, given: Iterable[int], plan: Json | None = None) -> None:
         """Continue a run in which, partly by another dispatcher, the tasks *given* were
-        assigned, and no others.
+        assigned, and no others; with *plan*, follow this plan, which :meth:`plan`
+        returned.
         """
         self._given = set(given)
+        if plan is not None:
+            self._orders = [[k for k, _ in order] for order in plan["orders"]]
+            self._start = {k: start for order in plan["orders"] for k, start in order}
+            self._late_binding.resume(plan["late"])
+            self._binds_late = plan["binds_late"]
+            self._arrived = plan["arrived"]
+            self._node_changes = plan["node_changes"]
+            self._given_then = len(self._given) - plan["given_since"]
+
+    def plan(self, places: Mapping[int, int]) -> Json:
+        """Return the plan now followed, as plain JSON values.
+
+        *places* maps the tasks that the run goes on with to their new indices, in the
+        same order; it lacks only tasks that have been assigned.
+        """
+        orders = []
+        for order in self._orders:
+            left = [k for k in order if k not in self._given]
+            orders.append([[places[k], self._start[k]] for k in left])
+        return {
+            "orders": orders,
+            "late": [places[k] for k in self._late_binding.order(self._given)],
+            "binds_late": self._binds_late,
+            "arrived": sum(k < self._arrived for k in places),
+            "node_changes": self._node_changes,
+            "given_since": len(self._given) - self._given_then,
+        }
 
     def __call__(self, view: DispatchView) -> Pair | None:
         """Return the next task to assign and its node; None if no task should be
@@ -136,17 +175,22 @@ class Rolling:
 
         With too many tasks left, ``locality`` decides.
         """
-        released = len(view.released())
-        left = released - len(self._given)
+        new = view.released()[self._arrived :]
+        left = self._arrived + len(new) - len(self._given)
         if left * len(view.nodes) > LIMITS.most_cells:
             return locality(view)
         gone = (len(self._given) - self._given_then) / max(1, left)
         stale = gone > 0 and gone >= self.settings.share
         settled = self._binds_late and not _limited(view.nodes)
-        if released > self._arrived or (stale and not settled):
-            self._arrived = released
+        unplanned = any(view.retried_on(k) is None for k in new)
+        changed = view.node_changes != self._node_changes
+        self._arrived += len(new)
+        if unplanned or changed or (stale and not settled):
+            self._node_changes = view.node_changes
             self._given_then = len(self._given)
             self._plan(view)
+        else:
+            self._retry(view, new)
         if self._binds_late:
             pair = self._late_binding(view)
         else:
@@ -155,6 +199,14 @@ class Rolling:
             # If no task is running or assigned, following the plan would end the run.
             pair = locality(view)
         return pair
+
+    def _retry(self, view: DispatchView, tasks: Sequence[int]) -> None:
+        """Put *tasks*, which failed since the last question, first on their nodes."""
+        for k in tasks:
+            i = view.retried_on(k)
+            if i is not None:
+                self._orders[i].insert(0, k)
+                self._start[k] = view.now
 
     def _next(self, view: DispatchView) -> Pair | None:
         """Return the task that is planned to start first among the heads of all queues,
@@ -218,8 +270,11 @@ class Rolling:
         """Return the rest of the present plan; None if it lacks tasks that have arrived
         since.
         """
+        if not self._orders:
+            return None
         left = []
-        for order in self._orders:
+        for i in rest.nodes:
+            order = self._orders[i] if i < len(self._orders) else []
             left.append([rest.place[k] for k in order if k in rest.place])
         if sum(map(len, left)) < len(rest.todo):
             return None
@@ -272,6 +327,8 @@ def _heads_first(decide: Dispatcher, heads: Queues, view: DispatchView) -> Pair 
 
     The heads are the tasks that were running or assigned when the plan was made.
     """
+    if not any(heads):
+        return decide(view)
     for i, head in enumerate(heads):
         if not head or view.unstarted(i) is not None or head[0] not in view.ready:
             continue
@@ -290,29 +347,30 @@ Queues = list[list[int]]
 class Remaining:
     """An instance, ``problem``, that consists of the unfinished part of a run.
 
-    Its tasks before ``first`` are running or assigned, and form the queues ``heads``.
-    Its tasks from ``first`` on are the unassigned tasks ``todo`` of the run.
+    Its ``nodes`` are those of the run that are not lost; queues are those of these
+    nodes. Its tasks before ``first`` are running or assigned, and form the queues
+    ``heads``. Its tasks from ``first`` on are the unassigned tasks ``todo`` of the run.
     """
 
     def __init__(self, view: DispatchView, given: Collection[int]) -> None:
         """Build the instance; *given* are the tasks assigned so far."""
         self.view = view
         self.todo = [k for k in view.released() if k not in given]
-        self.heads: Queues = [[] for _ in view.nodes]
+        self.nodes = [i for i in range(len(view.nodes)) if i not in view.lost]
         self._names: dict[int, str] = {}
         self._tasks: list[Task] = []
-        under_way = []
-        for i in range(len(view.nodes)):
-            under_way += self._under_way(i)
+        under_way = [self._under_way(i) for i in self.nodes]
         written: set[int] = set()
         for k in self.todo:
             written.update(self._name_files(k))
-        for _, k, _ in under_way:
+        for k, _ in chain(*under_way):
             written.update(self._name_files(k))
         there = [(f, name) for f, name in self._names.items() if f not in written]
-        for i, k, seconds in under_way:
-            self.heads[i].append(len(self._tasks))
-            self._tasks.append(_task(view.task(k), seconds))
+        self.heads: Queues = []
+        for rows in under_way:
+            first = len(self._tasks)
+            self._tasks += [_task(view.task(k), seconds) for k, seconds in rows]
+            self.heads.append([*range(first, len(self._tasks))])
         self.first = len(self._tasks)
         self._tasks += [_task(view.task(k)) for k in self.todo]
         self.problem = ReplicationProblem.model_construct(
@@ -333,7 +391,8 @@ class Remaining:
 
         *there* lists (file of the run, file name in the instance).
         """
-        for i, node in enumerate(self.view.nodes):
+        for i in self.nodes:
+            node = self.view.nodes[i]
             held = tuple(name for f, name in there if self.view.holds(i, f))
             yield Node.model_construct(**{**dict(node), "holds": held})
 
@@ -343,9 +402,9 @@ class Remaining:
             size = self.view.size(f)
             yield File.model_construct(id=name, bytes=size, storage=None, keep=False)
 
-    def _under_way(self, i: int) -> list[tuple[int, int, float]]:
-        """Return the running and assigned tasks of node *i*, each as (node, task,
-        compute seconds left at speed 1).
+    def _under_way(self, i: int) -> list[tuple[int, float]]:
+        """Return the running and assigned tasks of node *i*, each as (task, compute
+        seconds left at speed 1).
         """
         view = self.view
         speed = self.view.nodes[i].speed
@@ -354,12 +413,12 @@ class Remaining:
             left = row.end_seconds - view.now
             if left <= 0:
                 left = LIMITS.overrun * (view.now - row.start_seconds)
-            rows.append((i, row.task, left * speed))
+            rows.append((row.task, left * speed))
         waits = view.unstarted(i)
         if waits is not None:
             task = view.task(waits)
             seconds = task.overhead_seconds * speed + task.compute_seconds
-            rows.append((i, waits, seconds))
+            rows.append((waits, seconds))
         return rows
 
     def _name_files(self, k: int) -> Sequence[int]:
@@ -386,10 +445,12 @@ class Remaining:
         return found
 
     def orders(self, queues: Queues) -> list[list[int]]:
-        """Return *queues* without the heads, and with tasks numbered as in the run."""
-        found = []
-        for queue in queues:
-            found.append([self.todo[e - self.first] for e in queue if e >= self.first])
+        """Return *queues* without the heads, one for each node of the run, and with
+        tasks numbered as there.
+        """
+        found: list[list[int]] = [[] for _ in self.view.nodes]
+        for i, queue in zip(self.nodes, queues, strict=True):
+            found[i] = [self.todo[e - self.first] for e in queue if e >= self.first]
         return found
 
     @cached_property

@@ -9,9 +9,10 @@ game, writes back almost nothing.
 
 import random
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import nsmallest
 from itertools import accumulate
+from math import inf
 from typing import Annotated
 
 from pydantic import Field
@@ -145,6 +146,10 @@ class LiveBytes:
         self.strict = strict
         self.rank = {k: place for place, k in enumerate(order)}
         self.size = [file.bytes for file in problem.files]
+        self.written = [
+            sum([self.size[f] for f in outputs]) for outputs in problem.outputs
+        ]
+        self.hosts = [frozenset(nodes) for nodes in problem.hosts]
         self.fetch = 1.0 / problem.network.remote_bytes_per_second
         mean = sum(self.size) / max(1, len(self.size))
         self.drift = 0.0 if strict else LIMITS.drift * mean * self.fetch
@@ -170,23 +175,50 @@ class LiveBytes:
         nodes = view.open_nodes()
         if not nodes:
             return
-        computing = []
-        for i in range(len(view.nodes)):
-            computing.append([run.task for run in view.computing(i)])
-        idle = not any(computing) and len(nodes) == len(view.nodes)
+        running = [view.running(i) for i in range(len(view.nodes))]
+        idle = not any(running) and len(nodes) == len(view.nodes)
         first = nsmallest(LIMITS.window, view.ready, key=self.rank.__getitem__)
+        seconds_for = self._seconds_for(view, first)
         for i in nodes:
-            room = self._room(view, i, computing[i])
-            for place, k in enumerate(first):
-                if not view.takes(k, i):
-                    continue
-                seconds, over = self._cost(view, k, i, room)
+            room = self._room(view, i, running[i])
+            for place, k in self._taken(view, i, first):
+                seconds, over = self._cost(view, k, i, room, seconds_for)
                 if over and self.strict and not idle:
                     continue
                 cost = seconds + LIMITS.excess * over * self.fetch + self.drift * place
                 yield cost, (k, i)
 
-    def _room(self, view: DispatchView, i: int, computing: list[int]) -> float:
+    def _taken(
+        self, view: DispatchView, i: int, first: Sequence[int]
+    ) -> list[tuple[int, int]]:
+        """Return those of the tasks *first* that the open node *i* takes, each with its
+        place.
+        """
+        tasks = self.problem.tasks
+        idle = inf if view.prefetch else view.idle_cores(i)
+        found = []
+        for place, k in enumerate(first):
+            task = tasks[k]
+            if task.cores > idle or i not in self.hosts[k]:
+                continue
+            if view.prefetch or not task.memory_bytes or view.idles_for(k, i):
+                found.append((place, k))
+        return found
+
+    def _seconds_for(
+        self, view: DispatchView, tasks: Sequence[int]
+    ) -> dict[int, float]:
+        """Return the seconds to bring each input of *tasks* to a node that lacks it."""
+        copy = 1.0 / view.network.replica_bytes_per_second
+        found: dict[int, float] = {}
+        for k in tasks:
+            for f in self.problem.inputs[k]:
+                if f not in found:
+                    rate = copy if view.copies(f) else self.fetch
+                    found[f] = self.size[f] * rate
+        return found
+
+    def _room(self, view: DispatchView, i: int, computing: Sequence[int]) -> float:
         """Return the bytes of node *i* that its live files leave free.
 
         *computing* are the tasks that run there now; their inputs count as live.
@@ -201,18 +233,23 @@ class LiveBytes:
         return float(disk - sum([self.size[f] for f in self.there[i]]))
 
     def _cost(
-        self, view: DispatchView, k: int, i: int, room: float
+        self,
+        view: DispatchView,
+        k: int,
+        i: int,
+        room: float,
+        seconds_for: Mapping[int, float],
     ) -> tuple[float, float]:
         """Return the seconds to bring the inputs of task *k* to node *i*, and its bytes
         above *room*.
 
         The bytes are those of its missing inputs and its outputs.
         """
-        copy = 1.0 / view.network.replica_bytes_per_second
         seconds = 0.0
-        wanted = sum([self.size[f] for f in self.problem.outputs[k]])
+        wanted = self.written[k]
+        there = self.there[i]
         for f in self.problem.inputs[k]:
-            if f not in self.there[i] and not view.holds(i, f):
+            if f not in there and not view.holds(i, f):
                 wanted += self.size[f]
-                seconds += self.size[f] * (copy if view.copies(f) else self.fetch)
+                seconds += seconds_for[f]
         return seconds, max(0.0, wanted - room)
