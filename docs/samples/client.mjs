@@ -13,7 +13,7 @@ async function ask(message) {
   return reply.result;
 }
 
-const { session } = await ask({
+let { session } = await ask({
   op: "open",
   object: "WorkflowDispatcher",
   arguments: {
@@ -34,11 +34,17 @@ await call("submit", {
 });
 let now = 0; // your clock, in seconds
 for (let left = 2; left > 0; now += 6) {
-  for (const { task, node, stage } of await call("next", { now, deadline: 1 })) {
+  for (const placed of await call("next", { now, deadline: 1 })) {
+    const { task, node, stage, attempt } = placed;
     const files = stage.map(([file, source]) => `${file} from ${source ?? "storage"}`);
     console.log(`${now} s: ${task} on ${node}, ${files.join(", ") || "no file to copy"}`);
-    await call("completed", { task, now: now + 6 });
+    // With node and attempt, a message that is repeated or late changes nothing.
+    await call("completed", { task, now: now + 6, node, attempt });
     left -= 1;
   }
+  // Save, and go on as after a restart of the service: the same decisions follow.
+  const { state } = await ask({ op: "save", session });
+  await ask({ op: "close", session });
+  ({ session } = await ask({ op: "open", object: "WorkflowDispatcher", state }));
 }
 await ask({ op: "close", session });

@@ -213,7 +213,7 @@ def as_text() -> str:
     found = schemas("#/{model}")
     lines = [
         "Calls over a pipe, a socket or HTTP: open OBJECT, then call its methods.",
-        "Arguments in brackets may be left out.",
+        "Arguments in brackets may be left out. A whole number may be written 64e6.",
     ]
     for call in described_calls():
         key = call.arguments.__name__
