@@ -146,7 +146,7 @@ class GuardedDispatcher:
         self._is_asked = bool(state.get("is_asked", True))
         self._resume(given)
         if state.get("plan") is not None and hasattr(self._dispatcher, "plan"):
-            getattr(self._dispatcher, "resume")(given, state["plan"])
+            self._dispatcher.resume(given, state["plan"])
 
     def _resume(self, given: Collection[int]) -> None:
         """Tell the dispatcher that the tasks *given*, and no others, were placed."""

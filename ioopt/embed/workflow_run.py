@@ -51,6 +51,9 @@ class WorkflowRun(LiveView):
         self.attempts: dict[str, int] = {}
         self.failed_on: dict[int, int] = {}
         self.forgotten = 0
+        # Tasks and files as plain JSON values, because a state is saved often.
+        self.tasks_as_json: dict[int, Json] = {}
+        self.files_as_json: dict[int, Json] = {}
         self.overfull: set[int] = set()
         self.notes = Notes()
 
@@ -150,6 +153,8 @@ class WorkflowRun(LiveView):
         for file in self.files[first:]:
             del self.file[file.id]
         del self.files[first:], self._sizes[first:]
+        for f in [f for f in self.files_as_json if f >= first]:
+            del self.files_as_json[f]
 
     def come(self, files: Collection[int], i: int) -> None:
         """Record that *files* are on node *i* or being copied to it."""
@@ -470,6 +475,19 @@ class WorkflowRun(LiveView):
     def estimate(self, k: int, task: Task) -> None:
         """Replace task *k* by *task*, which differs in its compute time."""
         self._tasks[k] = task
+        self.tasks_as_json.pop(k, None)
+
+    def task_as_json(self, k: int) -> Json:
+        """Return task *k* as plain JSON values."""
+        if k not in self.tasks_as_json:
+            self.tasks_as_json[k] = self._tasks[k].model_dump(mode="json")
+        return dict(self.tasks_as_json[k])
+
+    def file_as_json(self, f: int) -> Json:
+        """Return file *f* as plain JSON values."""
+        if f not in self.files_as_json:
+            self.files_as_json[f] = self.files[f].model_dump(mode="json")
+        return dict(self.files_as_json[f])
 
     def num_waiting(self) -> int:
         """Return the number of tasks that have not been placed."""

@@ -40,7 +40,7 @@ def saved(run: WorkflowRun, places: Mapping[int, int]) -> Json:
     staging took.
     """
     names = {f: name for name, f in run.file.items()}
-    tasks = [[run.task(k).model_dump(mode="json"), _how_far(run, k)] for k in places]
+    tasks = [[run.task_as_json(k), _how_far(run, k)] for k in places]
     arriving = []
     for copies in run.arriving:
         row = {names[f]: run.node_id(source) for f, source in sorted(copies.items())}
@@ -48,7 +48,7 @@ def saved(run: WorkflowRun, places: Mapping[int, int]) -> Json:
     return {
         "network": run.network.model_dump(mode="json"),
         "nodes": [node.model_dump(mode="json") for node in run.nodes],
-        "files": [run.files[f].model_dump(mode="json") for f in sorted(names)],
+        "files": [run.file_as_json(f) for f in sorted(names)],
         "tasks": tasks,
         "attempts": dict(run.attempts),
         "failed_on": {run.task(k).id: i for k, i in run.failed_on.items()},
@@ -88,6 +88,7 @@ def resumed(state: Json, stored: bool) -> WorkflowRun:
         stored,
     )
     run.add_files(state["files"])
+    run.files_as_json = {f: dict(given) for f, given in enumerate(state["files"])}
     run.now = float(state["now"])
     run.round = int(state["round"])
     tasks = [(validate(Task, given, "tasks"), how) for given, how in state["tasks"]]
@@ -95,6 +96,7 @@ def resumed(state: Json, stored: bool) -> WorkflowRun:
     run.check([task for task, how in tasks if how != WITHDRAWN], room=False)
     for k, (task, how) in enumerate(tasks):
         _resume_task(run, k, task, how)
+    run.tasks_as_json = {k: dict(row[0]) for k, row in enumerate(state["tasks"])}
     run.written = {run.known_file(name) for name in state["written"]}
     run.lost = {range(len(run.nodes))[i] for i in state["down"]}
     _resume_nodes(run, state)

@@ -85,7 +85,7 @@ class Loop:
             if step is not None:
                 self.report(step, now)
             elif what == "lose":
-                name = f"n{self.draw.randrange(NODES)}"
+                name = f"n{count % NODES}"
                 self.done.difference_update(self.run.lost(name, now))
                 self.push(now + 50.0, name)
             elif what == "join":

@@ -9,7 +9,7 @@ game, writes back almost nothing.
 
 import random
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nsmallest
 from itertools import accumulate
 from math import inf
@@ -178,7 +178,7 @@ class LiveBytes:
         running = [view.running(i) for i in range(len(view.nodes))]
         idle = not any(running) and len(nodes) == len(view.nodes)
         first = nsmallest(LIMITS.window, view.ready, key=self.rank.__getitem__)
-        seconds_for = self._seconds_for(view, first)
+        seconds_for: dict[int, float] = {}
         for i in nodes:
             room = self._room(view, i, running[i])
             for place, k in self._taken(view, i, first):
@@ -205,19 +205,6 @@ class LiveBytes:
                 found.append((place, k))
         return found
 
-    def _seconds_for(
-        self, view: DispatchView, tasks: Sequence[int]
-    ) -> dict[int, float]:
-        """Return the seconds to bring each input of *tasks* to a node that lacks it."""
-        copy = 1.0 / view.network.replica_bytes_per_second
-        found: dict[int, float] = {}
-        for k in tasks:
-            for f in self.problem.inputs[k]:
-                if f not in found:
-                    rate = copy if view.copies(f) else self.fetch
-                    found[f] = self.size[f] * rate
-        return found
-
     def _room(self, view: DispatchView, i: int, computing: Sequence[int]) -> float:
         """Return the bytes of node *i* that its live files leave free.
 
@@ -238,18 +225,23 @@ class LiveBytes:
         k: int,
         i: int,
         room: float,
-        seconds_for: Mapping[int, float],
+        seconds_for: dict[int, float],
     ) -> tuple[float, float]:
         """Return the seconds to bring the inputs of task *k* to node *i*, and its bytes
         above *room*.
 
-        The bytes are those of its missing inputs and its outputs.
+        The bytes are those of its missing inputs and its outputs. *seconds_for* keeps
+        the seconds for each file, which are the same for all nodes that lack it.
         """
+        copy = 1.0 / view.network.replica_bytes_per_second
         seconds = 0.0
         wanted = self.written[k]
         there = self.there[i]
         for f in self.problem.inputs[k]:
             if f not in there and not view.holds(i, f):
                 wanted += self.size[f]
+                if f not in seconds_for:
+                    rate = copy if view.copies(f) else self.fetch
+                    seconds_for[f] = self.size[f] * rate
                 seconds += seconds_for[f]
         return seconds, max(0.0, wanted - room)
