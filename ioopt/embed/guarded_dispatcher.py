@@ -145,8 +145,9 @@ class GuardedDispatcher:
         self._to_skip = int(state.get("to_skip", 0))
         self._is_asked = bool(state.get("is_asked", True))
         self._resume(given)
-        if state.get("plan") is not None and hasattr(self._dispatcher, "plan"):
-            self._dispatcher.resume(given, state["plan"])
+        resume = getattr(self._dispatcher, "resume", None)
+        if resume is not None and state.get("plan") is not None:
+            resume(given, state["plan"])
 
     def _resume(self, given: Collection[int]) -> None:
         """Tell the dispatcher that the tasks *given*, and no others, were placed."""
