@@ -208,7 +208,7 @@ LATE = [
 
 
 @pytest.mark.parametrize("message", ["completed", "failed"])
-@pytest.mark.parametrize("how, named, told", LATE)
+@pytest.mark.parametrize(("how", "named", "told"), LATE)
 def test_a_message_of_an_earlier_attempt(message, how, named, told):
     """What a late message names decides whether it is told from one of attempt 2."""
     run = second_attempt(how)
