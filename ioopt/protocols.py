@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from ioopt.options import Deadline, SolveOptions
-from ioopt.problems.rows import plain
+from ioopt.problems.base import plain
 from ioopt.result import StopReason, Violation
 from ioopt.timeline import Timeline
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import from_json, to_json
 
-from ioopt.problems.base import Json
-from ioopt.problems.rows import Rows, plain
+from ioopt.problems.base import Json, Rows, plain
 from ioopt.tables import percent, render, terminal_width
 from ioopt.units import column, is_number, quantity, show, title
 

@@ -14,8 +14,7 @@ from typing import Any
 from ioopt.families import EXACT, Kind, Metric, Sense, SolverSpec
 from ioopt.formats.solution import PROGRAMS
 from ioopt.options import shown
-from ioopt.problems.base import Problem
-from ioopt.problems.rows import Rows
+from ioopt.problems.base import Problem, Rows
 from ioopt.protocols import CheckReport, Known
 from ioopt.registry import solvers_for
 from ioopt.result import Status, StopReason, Violation, relative_gap, violation

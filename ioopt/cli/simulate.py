@@ -17,7 +17,7 @@ from ioopt.families import Kind, SolverSpec
 from ioopt.formats.native import dump_json, read_json, reading, write_text
 from ioopt.formats.trace_events import timeline_csv, trace_events_json
 from ioopt.options import parse_settings
-from ioopt.problems.base import LONGEST_SECONDS, Json
+from ioopt.problems.base import LONGEST_SECONDS, Json, plain
 from ioopt.problems.replication import (
     DRAWS,
     MOST_NOISE,
@@ -25,7 +25,6 @@ from ioopt.problems.replication import (
     ReplayOptions,
     ReplicationPlan,
 )
-from ioopt.problems.rows import plain
 from ioopt.protocols import Metrics, Simulation
 from ioopt.solving import load, plan_of
 from ioopt.solving import simulate as replay

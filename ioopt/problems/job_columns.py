@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ioopt.problems.base import JobId, Json
-from ioopt.problems.rows import Rows
+from ioopt.problems.base import JobId, Json, Rows
 
 Reals = NDArray[np.float64]
 Wholes = NDArray[np.int64]
