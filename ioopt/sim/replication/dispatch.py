@@ -193,7 +193,7 @@ class _Run(DispatchView):
         queue = [0] if problem.tasks else []
         places = Queues([queue] * len(problem.nodes), eviction, options=self.options)
         self.world = build_world(problem, places, make, link, (), actual, room, noise)
-        self.world.draw = draw
+        self.world.fluid.draw = draw
         self.step = make.function(kernel.begin_or_advance)
         self.record: list[tuple[float, int, int, int]] = []
         self.order: list[list[int]] = [[] for _ in problem.nodes]
@@ -383,8 +383,8 @@ class _Run(DispatchView):
             return None
         node = self.world.nodes[i]
         for y in (i, *range(node.first_slot, node.end_slot)):
-            if self.world.flows[y].file >= 0:
-                return self.world.flows[y].file
+            if self.world.fluid.flows[y].file >= 0:
+                return self.world.fluid.flows[y].file
         return None
 
     def unstarted(self, i: int) -> int | None:

@@ -1,6 +1,6 @@
 """Simulate a bound plan: follow the graph of its actions in time (timeline rule 12).
 
-Rates are those of every other replay (:mod:`ioopt.sim.replication.moves`), with latency
+Rates are those of every other replay (:mod:`ioopt.sim.fluid`), with latency
 and unfair sharing if they are asked for. The plan decides everything else, so nothing
 here looks at queues, sources or victims.
 """
@@ -127,8 +127,8 @@ class Follower:
         """Set everything to time 0."""
         world = self.world
         reset_numbers(world)
-        world.draw = draw
-        for flow in world.flows:
+        world.fluid.draw = draw
+        for flow in world.fluid.flows:
             flow.file = -1
             flow.rate = 0.0
             flow.due = inf
@@ -142,7 +142,7 @@ class Follower:
         run = self.world.run
         soonest = min(self.ends.values(), default=inf)
         for flow in self.moving:
-            soonest = min(soonest, self.world.flows[flow].due)
+            soonest = min(soonest, self.world.fluid.flows[flow].due)
         release = self.state.next_release(run.instant)
         if release is not None:
             soonest = min(soonest, release)
@@ -238,7 +238,7 @@ class Follower:
             run.last_end = now
             self.state.ended(number)
         for y in list(self.moving):
-            if self.world.flows[y].due <= run.instant:
+            if self.world.fluid.flows[y].due <= run.instant:
                 self._arrive(y)
 
     def _arrive(self, y: int) -> None:
@@ -246,7 +246,7 @@ class Follower:
         begin to move instead.
         """
         run = self.world.run
-        flow = self.world.flows[y]
+        flow = self.world.fluid.flows[y]
         run.changed = 1
         if flow.rate < 0.0 and self.sizes[flow.file] > 0:
             flow.rate = 0.0
