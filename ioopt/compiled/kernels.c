@@ -1,4 +1,4 @@
-/* text 7f2e98a81863b0489795610ab1233c57f12ea9675877fbaf45ca98cf06188c7e */
+/* text 1aa6a1ff2279f60b01a4afd213741a03fb54346ab98e986ebbf002ea1af80eec */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -1492,6 +1492,7 @@ static inline void search_line_moves_shift(replication_world_World * w, search_l
 static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
 static inline double search_line_moves_uniform(search_line_moves_Chance * chance);
 static inline int64_t search_line_moves_write_queues(replication_world_World * w, search_line_moves_Line * line);
+static inline double sim_clock_instant_of(double now);
 static inline int64_t sim_fluid_begin_flow(sim_fluid_Fluid * fluid, sim_fluid_Flow * flow, int64_t size, double now);
 static inline void sim_fluid_fill(sim_fluid_Fluid * fluid, int64_t num_busy);
 static inline void sim_fluid_keep_rate(sim_fluid_Fluid * fluid, int64_t j, double rate);
@@ -7188,7 +7189,7 @@ static inline void replication_kernel_complete(replication_world_World * w, doub
     run->passed = (-1LL);
   }
   run->passed = (run->passed + 1LL);
-  instant = ((now + problems_replication_JUST_AFTER) + (problems_replication_RELATIVE_AFTER * now));
+  instant = sim_clock_instant_of(now);
   run->now = now;
   run->instant = instant;
   if (w->products_shared) {
@@ -7706,7 +7707,8 @@ static inline void replication_kernel_reset_numbers(replication_world_World * w)
   run = w->run;
   run->now = 0.0;
   run->last_end = 0.0;
-  run->instant = problems_replication_JUST_AFTER;
+  double t_1 = sim_clock_instant_of(0.0);
+  run->instant = t_1;
   run->owed = 0LL;
   run->remote_bytes = 0LL;
   run->replica_bytes = 0LL;
@@ -9332,6 +9334,10 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
+static inline double sim_clock_instant_of(double now) {
+  return ((now + problems_replication_JUST_AFTER) + (problems_replication_RELATIVE_AFTER * now));
+}
+
 static inline int64_t sim_fluid_begin_flow(sim_fluid_Fluid * fluid, sim_fluid_Flow * flow, int64_t size, double now) {
   flow->left = (double)(size);
   flow->since = now;
@@ -9498,4 +9504,4 @@ static inline double sim_fluid_weight_of(sim_fluid_Fluid * fluid, int64_t f, int
   return AT(fluid->weights, mod_int(selected, sim_fluid_WEIGHTS));
 }
 
-EXPORTED const char *text_digest(void) { return "7f2e98a81863b0489795610ab1233c57f12ea9675877fbaf45ca98cf06188c7e"; }
+EXPORTED const char *text_digest(void) { return "1aa6a1ff2279f60b01a4afd213741a03fb54346ab98e986ebbf002ea1af80eec"; }

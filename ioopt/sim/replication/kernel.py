@@ -14,7 +14,7 @@ then passes over the nodes repeat until nothing changes. In workflows, tasks als
 files, use several cores and have arrival times.
 """
 
-from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
+from ioopt.sim.clock import instant_of
 from ioopt.sim.fluid import left_on
 from ioopt.sim.replication.disk import (
     NO_PLACE,
@@ -402,7 +402,7 @@ def reset_numbers(w: World) -> None:
     run = w.run
     run.now = 0.0
     run.last_end = 0.0
-    run.instant = JUST_AFTER
+    run.instant = instant_of(0.0)
     run.owed = 0
     run.remote_bytes = 0
     run.replica_bytes = 0
@@ -507,7 +507,7 @@ def complete(w: World, now: float) -> None:
     if now > run.instant:
         run.passed = -1
     run.passed += 1
-    instant = now + JUST_AFTER + RELATIVE_AFTER * now
+    instant = instant_of(now)
     run.now = now
     run.instant = instant
     if w.products_shared:
