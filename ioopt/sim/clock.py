@@ -15,9 +15,9 @@ from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
 class Events(list[tuple[float, int]]):
     """Hold the events to come: a heap of (time, number), of which the first is next.
 
-    Compiled kernels scan their few jobs or flows instead,
-    and the runs of work directories, which a search makes by the thousand, keep their
-    two lists themselves: calls of these methods would make them a fifth slower.
+    Compiled kernels scan their few jobs or flows instead. The runs of work
+    directories, which a search makes by the thousand, keep two lists of their own:
+    calls of these methods would make them a fifth slower.
 
     >>> events = Events([(3, 1), (2, 7)])
     >>> events.add(2, 4)
