@@ -23,7 +23,7 @@ BY_FILE = 7919
 BY_RECEIVER = 1543
 BY_DRAW = 4801
 """Factors with which a file, a receiver and a draw select a weight (timeline rule
-10).
+10 of replication).
 """
 
 
@@ -33,9 +33,8 @@ class Flow:
 
     ``left`` bytes were left at the time ``since``; since then they move at ``rate``.
     ``due``: the end. ``rate`` is CLOSED during the latency: then ``due`` is the time
-    from which bytes move. ``weight``: its weight in the sharing of rates (timeline rule
-    10). ``row``: the number of the transfer. What ``file`` means if it is negative is
-    the simulator's.
+    from which bytes move. ``weight``: its weight in the sharing of rates. ``row``: the
+    number of the transfer. What ``file`` means if it is negative is the simulator's.
     """
 
     left: float
@@ -77,10 +76,10 @@ class Fluid:
     ``crossed`` is CROSSED or CROSSED_WITH_DISKS. ``busy`` and ``use`` are scratch: the
     busy flows, and ``crossed`` resources for each of them.
 
-    Latency and unfair sharing (timeline rules 9 and 10): ``draw`` is the number of the
-    draw of weights; 0 is exact, with neither. In a draw, bytes move ``latency`` seconds
-    after the start of a transfer. ``weights``: the weights of which each draw takes
-    others.
+    Latency and unfair sharing (timeline rules 9 and 10 of replication): ``draw`` is the
+    number of the draw of weights; 0 is exact, with neither. In a draw, bytes move
+    ``latency`` seconds after the start of a transfer. ``weights``: the weights of which
+    each draw takes others.
     """
 
     crossed: int
@@ -118,7 +117,7 @@ def left_on(flow: Flow, now: float) -> float:
 
 def weight_of(fluid: Fluid, f: int, receiver: int) -> float:
     """Return the weight of a flow that brings file *f* to *receiver* (timeline rule
-    10).
+    10 of replication).
     """
     if fluid.draw == 0:
         return 1.0

@@ -702,7 +702,7 @@ def node_times(
     because all nodes wait at the end of each round.
     """
     reader = _PlanReader(problem, plan)
-    if problem.is_workflow or not reader.complete() or not _states_moves(plan):
+    if problem.is_workflow or not reader.complete() or not plan.states_moves:
         return None
     stages = reader.stages()
     if plan.barriers and len(stages) > 1:
