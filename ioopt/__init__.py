@@ -302,10 +302,10 @@ def simulate(
         "seed": seed,
         "seeds": seeds,
         "seconds": seconds,
-        "deadline": deadline,
     }
     options = {name: value for name, value in given.items() if value is not None}
-    return solving.simulate(source, plan, **options).unpacked()
+    replay = solving.simulate(source, plan, deadline=deadline, **options)
+    return replay.unpacked()
 
 
 def check(

@@ -250,12 +250,19 @@ def replay_plan(
     return kind.simulate(problem, plan, policy=policy, **options)
 
 
-def simulate(source: Any, plan: object, **options: object) -> Simulation:
+def simulate(
+    source: Any,
+    plan: object,
+    *,
+    deadline: Deadline | None = None,
+    **options: object,
+) -> Simulation:
     """Replay *plan* on the simulator of the instance's kind; *plan* is a plan or a
     Result, as an object or a dictionary.
 
-    *options* are keywords of the simulator. Raises SimulationError for a plan that
-    cannot be carried out.
+    *options* are keywords of the simulator, to which *deadline* is given too. The
+    metrics contain the kind's bounds. Raises SimulationError for a plan that cannot be
+    carried out.
 
     >>> simulate("cycle3", solve("cycle3", "minmin").plan).metrics["remote_bytes"]
     64000000
@@ -267,7 +274,20 @@ def simulate(source: Any, plan: object, **options: object) -> Simulation:
     found = plan_of(kind, plan_in(plan))
     if found is None:
         raise errors.UsageError("there is no plan to simulate")
-    return replay_plan(kind, problem, found, **options)
+    if deadline is not None:
+        options["deadline"] = deadline
+    replay = replay_plan(kind, problem, found, **options)
+    return with_bounds(kind, problem, replay, deadline)
+
+
+def with_bounds(
+    kind: Kind, problem: Problem, replay: Simulation, deadline: Deadline | None = None
+) -> Simulation:
+    """Return *replay* with the kind's bounds beside its metrics, as far as they can be
+    computed before *deadline*.
+    """
+    bounds = kind.stated_bounds(problem, replay.schedule, deadline)
+    return replace(replay, metrics={**replay.metrics, **bounds})
 
 
 def solve(
@@ -665,11 +685,16 @@ class _Replay(NamedTuple):
 
 
 def _replayed(
-    problem: Problem, request: SolveRequest, outcome: Outcome, wanted: _Wanted
+    kind: Kind,
+    problem: Problem,
+    request: SolveRequest,
+    outcome: Outcome,
+    wanted: _Wanted,
 ) -> _Replay:
     """Return the replay that the solver gave; if it gave none, replay its plan."""
     if outcome.simulation is not None:
-        return _Replay(outcome.simulation, outcome.simulation.notes)
+        given = with_bounds(kind, problem, outcome.simulation, request.deadline)
+        return _Replay(given, given.notes)
     if not wanted.replay:
         return _Replay(None)
     try:
@@ -696,7 +721,7 @@ def _checked(
     measure.
     """
     begun = request.deadline.elapsed()
-    replay = _replayed(problem, request, outcome, wanted)
+    replay = _replayed(kind, problem, request, outcome, wanted)
     schedule = replay.simulation.schedule if replay.simulation else None
     measured = replay.simulation.metrics if replay.simulation else {}
     report = check_plan(kind, problem, outcome.plan, schedule)

@@ -26,7 +26,7 @@ from ioopt.problems.replication import (
     ReplicationPlan,
 )
 from ioopt.protocols import Metrics, Simulation
-from ioopt.solving import load, plan_of
+from ioopt.solving import load, plan_of, with_bounds
 from ioopt.solving import simulate as replay
 from ioopt.tables import render, terminal_width
 from ioopt.units import is_number, quantity
@@ -172,7 +172,8 @@ def simulate(
         row = registry.solver(solver, kind)
         run = partial(_dispatched, problem, row, settings, prefetch, how)
         with reading(file):
-            made, replayed = run()
+            made, dispatched = run()
+            replayed = with_bounds(kind, problem, dispatched)
             if noise is not None:
                 makespans = [_makespan(run, noise, k + 1) for k in range(count)]
         decided = {"solver": solver, "plan": made.to_dict()}

@@ -1,4 +1,4 @@
-/* text e5946a01aab7dfccb7ccd4623536bb8907ab63555d03ab420afc7117880a1cfa */
+/* text 1aa6a1ff2279f60b01a4afd213741a03fb54346ab98e986ebbf002ea1af80eec */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -144,12 +144,6 @@ static inline int64_t bit_count(int64_t a) {
 #define replication_kernel_PAUSED 4LL
 #define replication_kernel_REPLAY (-3LL)
 #define replication_kernel_STUCK 1LL
-#define replication_moves_BY_DRAW 4801LL
-#define replication_moves_BY_FILE 7919LL
-#define replication_moves_BY_RECEIVER 1543LL
-#define replication_moves_CLOSED (-1.0)
-#define replication_moves_CROSSED 3LL
-#define replication_moves_WEIGHTS 8191LL
 #define replication_world_CLOSED (-2LL)
 #define replication_world_DISK_USE (-2LL)
 #define replication_world_FARTHEST_NEXT_USE 0LL
@@ -170,6 +164,12 @@ static inline int64_t bit_count(int64_t a) {
 #define search_line_moves_MODULUS 2147483647LL
 #define search_line_moves_SHIFTS 85LL
 #define search_line_moves_SWAPS 10LL
+#define sim_fluid_BY_DRAW 4801LL
+#define sim_fluid_BY_FILE 7919LL
+#define sim_fluid_BY_RECEIVER 1543LL
+#define sim_fluid_CLOSED (-1.0)
+#define sim_fluid_CROSSED 3LL
+#define sim_fluid_WEIGHTS 8191LL
 
 typedef struct {
   int64_t arrived;
@@ -375,11 +375,6 @@ typedef struct {
 } measure_perturbation_kernel_Process;
 
 typedef struct {
-  double rate;
-  int32_t flow;
-} replication_world_Busy;
-
-typedef struct {
   double last_use;
   int32_t pin;
   int32_t next_place;
@@ -444,18 +439,6 @@ typedef struct {
 } replication_world_File;
 
 typedef struct {
-  double left;
-  double rate;
-  double since;
-  double due;
-  double weight;
-  int64_t row;
-  int32_t file;
-  int32_t source;
-  int32_t target;
-} replication_world_Flow;
-
-typedef struct {
   int32_t node;
   int32_t file;
 } replication_world_Held;
@@ -500,12 +483,6 @@ typedef struct {
   int32_t file;
   int32_t follow;
 } replication_world_Read;
-
-typedef struct {
-  double capacity;
-  double left;
-  double crossing;
-} replication_world_Resource;
 
 typedef struct {
   int32_t first_drop;
@@ -568,6 +545,29 @@ typedef struct {
   int32_t wanted;
   int32_t copies;
 } search_line_moves_LineFile;
+
+typedef struct {
+  double rate;
+  int32_t flow;
+} sim_fluid_Busy;
+
+typedef struct {
+  double left;
+  double rate;
+  double since;
+  double due;
+  double weight;
+  int64_t row;
+  int32_t file;
+  int32_t source;
+  int32_t target;
+} sim_fluid_Flow;
+
+typedef struct {
+  double capacity;
+  double left;
+  double crossing;
+} sim_fluid_Resource;
 
 typedef struct {
   batch_io_state_Job *at;
@@ -635,11 +635,6 @@ typedef struct {
 } list_measure_perturbation_kernel_Process;
 
 typedef struct {
-  replication_world_Busy *at;
-  int64_t length;
-} list_replication_world_Busy;
-
-typedef struct {
   replication_world_Cell *at;
   int64_t length;
 } list_replication_world_Cell;
@@ -670,11 +665,6 @@ typedef struct {
 } list_replication_world_File;
 
 typedef struct {
-  replication_world_Flow *at;
-  int64_t length;
-} list_replication_world_Flow;
-
-typedef struct {
   replication_world_Held *at;
   int64_t length;
 } list_replication_world_Held;
@@ -698,11 +688,6 @@ typedef struct {
   replication_world_Read *at;
   int64_t length;
 } list_replication_world_Read;
-
-typedef struct {
-  replication_world_Resource *at;
-  int64_t length;
-} list_replication_world_Resource;
 
 typedef struct {
   replication_world_Round *at;
@@ -733,6 +718,21 @@ typedef struct {
   search_line_moves_LineFile *at;
   int64_t length;
 } list_search_line_moves_LineFile;
+
+typedef struct {
+  sim_fluid_Busy *at;
+  int64_t length;
+} list_sim_fluid_Busy;
+
+typedef struct {
+  sim_fluid_Flow *at;
+  int64_t length;
+} list_sim_fluid_Flow;
+
+typedef struct {
+  sim_fluid_Resource *at;
+  int64_t length;
+} list_sim_fluid_Resource;
 
 typedef struct {
   uint8_t *at;
@@ -778,6 +778,8 @@ typedef struct search_anneal_kernel_Data search_anneal_kernel_Data;
 typedef struct search_anneal_kernel_State search_anneal_kernel_State;
 
 typedef struct search_line_moves_Line search_line_moves_Line;
+
+typedef struct sim_fluid_Fluid sim_fluid_Fluid;
 
 struct batch_io_state_Agenda {
   list_int64_t running;
@@ -916,7 +918,7 @@ struct exact_queue_kernel_States {
   list_replication_world_Cell cells;
   list_replication_world_Read reads;
   list_replication_world_Core cores;
-  list_replication_world_Flow flows;
+  list_sim_fluid_Flow flows;
   list_replication_world_Place places;
   list_int64_t finished;
 };
@@ -1038,10 +1040,8 @@ struct replication_world_World {
   int64_t task_flows;
   int64_t products_shared;
   int64_t caches_made;
-  int64_t crossed;
-  int64_t draw;
-  double latency;
   replication_world_Run * run;
+  sim_fluid_Fluid * fluid;
   list_replication_world_File files;
   list_replication_world_Node nodes;
   list_replication_world_Cell cells;
@@ -1056,14 +1056,9 @@ struct replication_world_World {
   list_replication_world_Round rounds;
   list_replication_world_Drop drops;
   list_replication_world_Move moves;
-  list_replication_world_Flow flows;
-  list_replication_world_Resource resources;
   list_replication_world_Transfer transfers;
   list_replication_world_Eviction evictions;
-  list_replication_world_Busy busy;
-  list_int64_t use;
   list_replication_world_Victim victims;
-  list_double weights;
 };
 
 struct search_anneal_kernel_Data {
@@ -1144,6 +1139,17 @@ struct search_line_moves_Line {
   list_int64_t follow;
   list_int64_t used;
   list_int64_t num_residents;
+};
+
+struct sim_fluid_Fluid {
+  int64_t crossed;
+  int64_t draw;
+  double latency;
+  list_sim_fluid_Flow flows;
+  list_sim_fluid_Resource resources;
+  list_sim_fluid_Busy busy;
+  list_int64_t use;
+  list_double weights;
 };
 
 typedef struct { double v0; double v1; } tuple_float_float;
@@ -1429,27 +1435,21 @@ static inline int64_t replication_kernel_start_task(replication_world_World * w,
 static inline int64_t replication_kernel_take_cores(replication_world_World * w, int64_t i, int64_t e, double end);
 static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now);
 static inline int64_t replication_moves_bring(replication_world_World * w, int64_t i, int64_t y, int64_t e, int64_t kept, double now, int64_t ahead);
-static inline double replication_moves_bytes_of(replication_world_World * w, int64_t y, double now);
 static inline int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now);
 static inline void replication_moves_cross(replication_world_World * w, int64_t f, int64_t source, int64_t target, int64_t x);
 static inline int64_t replication_moves_disk_of(replication_world_World * w, int64_t i);
-static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy);
 static inline void replication_moves_free_flow(replication_world_World * w, int64_t y);
 static inline int64_t replication_moves_free_slot(replication_world_World * w, int64_t i);
-static inline void replication_moves_keep_rate(replication_world_World * w, int64_t j, double rate);
 static inline int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f);
 static inline int64_t replication_moves_oldest_to_keep(replication_world_World * w, int64_t i);
 static inline void replication_moves_open_flow(replication_world_World * w, int64_t y, double now);
-static inline void replication_moves_open_resources(replication_world_World * w, int64_t num_busy);
 static inline void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now);
 static inline void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now);
 static inline void replication_moves_share_out(replication_world_World * w, double now);
 static inline int64_t replication_moves_stage(replication_world_World * w, int64_t i, double now);
 static inline void replication_moves_start_save(replication_world_World * w, int64_t i, double now);
 static inline int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now);
-static inline int64_t replication_moves_tightest(replication_world_World * w, int64_t num_busy);
 static inline void replication_moves_use_disk(replication_world_World * w, int64_t i, int64_t c, double now);
-static inline double replication_moves_weight_of(replication_world_World * w, int64_t f, int64_t target);
 static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
 static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
@@ -1492,6 +1492,15 @@ static inline void search_line_moves_shift(replication_world_World * w, search_l
 static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
 static inline double search_line_moves_uniform(search_line_moves_Chance * chance);
 static inline int64_t search_line_moves_write_queues(replication_world_World * w, search_line_moves_Line * line);
+static inline double sim_clock_instant_of(double now);
+static inline int64_t sim_fluid_begin_flow(sim_fluid_Fluid * fluid, sim_fluid_Flow * flow, int64_t size, double now);
+static inline void sim_fluid_fill(sim_fluid_Fluid * fluid, int64_t num_busy);
+static inline void sim_fluid_keep_rate(sim_fluid_Fluid * fluid, int64_t j, double rate);
+static inline double sim_fluid_left_on(sim_fluid_Flow * flow, double now);
+static inline void sim_fluid_open_resources(sim_fluid_Fluid * fluid, int64_t num_busy);
+static inline void sim_fluid_share_rates(sim_fluid_Fluid * fluid, int64_t num_busy, double now);
+static inline int64_t sim_fluid_tightest(sim_fluid_Fluid * fluid, int64_t num_busy);
+static inline double sim_fluid_weight_of(sim_fluid_Fluid * fluid, int64_t f, int64_t receiver);
 
 EXPORTED void batch_io_adaptive_adaptive(decisions_batch_io_KernelView * view, list_double rates) {
   if (view->limits->own_peaks) {
@@ -4443,7 +4452,7 @@ static inline double exact_queue_bound_arrival(replication_world_World * w, exac
     return ((&AT(path->tasks, maker))->end + hop);
   }
   if (((&AT(w->cells, ((i * w->num_files) + f)))->has == 2LL)) {
-    left = replication_moves_bytes_of(w, i, now);
+    left = sim_fluid_left_on((&AT(w->fluid->flows, i)), now);
     return (now + (left * path->near));
   }
   if ((file->copies > 0LL)) {
@@ -4453,8 +4462,8 @@ static inline double exact_queue_bound_arrival(replication_world_World * w, exac
     flight = INFINITY;
     for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
       j = t_1;
-      if (((&AT(w->flows, j))->file == f)) {
-        flight = min_float(flight, replication_moves_bytes_of(w, j, now));
+      if (((&AT(w->fluid->flows, j))->file == f)) {
+        flight = min_float(flight, sim_fluid_left_on((&AT(w->fluid->flows, j)), now));
       }
     }
     return (now + ((flight + file->size) * path->near));
@@ -4595,8 +4604,8 @@ static inline double exact_queue_bound_earliest(replication_world_World * w, exa
       missing = (missing + (&AT(w->files, f))->size);
     }
   }
-  if (((missing > 0LL)) && (first) && (((&AT(w->flows, i))->file >= 0LL))) {
-    missing = (missing + replication_moves_bytes_of(w, i, now));
+  if (((missing > 0LL)) && (first) && (((&AT(w->fluid->flows, i))->file >= 0LL))) {
+    missing = (missing + sim_fluid_left_on((&AT(w->fluid->flows, i)), now));
   }
   start = max_float(start, (begun + (missing * path->near)));
   return max_float(start, exact_queue_bound_cores_free(w, k, i));
@@ -4710,7 +4719,7 @@ static inline double exact_queue_bound_owe_bytes(replication_world_World * w, ex
   int64_t f = 0;
   replication_world_File * file = 0;
   int64_t y = 0;
-  replication_world_Flow * flow = 0;
+  sim_fluid_Flow * flow = 0;
   now = w->run->now;
   saves = 0.0;
   for (int64_t t_1 = 0, end_t_1 = w->num_files; t_1 < end_t_1; t_1 += 1) {
@@ -4724,18 +4733,18 @@ static inline double exact_queue_bound_owe_bytes(replication_world_World * w, ex
       (&AT(path->files, f))->owed = (double)(file->size);
     }
   }
-  for (int64_t t_2 = 0, end_t_2 = w->flows.length; t_2 < end_t_2; t_2 += 1) {
+  for (int64_t t_2 = 0, end_t_2 = w->fluid->flows.length; t_2 < end_t_2; t_2 += 1) {
     y = t_2;
-    flow = (&AT(w->flows, y));
+    flow = (&AT(w->fluid->flows, y));
     if ((flow->file < 0LL)) {
       continue;
     }
     if (((y < w->num_nodes)) && ((flow->source < 0LL))) {
       double t_3 = (&AT(path->files, flow->file))->owed;
-      double t_4 = (t_3 + replication_moves_bytes_of(w, y, now));
+      double t_4 = (t_3 + sim_fluid_left_on((&AT(w->fluid->flows, y)), now));
       (&AT(path->files, flow->file))->owed = t_4;
     } else if (((y >= w->num_nodes)) && ((&AT(w->files, flow->file))->keep)) {
-      saves = (saves + replication_moves_bytes_of(w, y, now));
+      saves = (saves + sim_fluid_left_on((&AT(w->fluid->flows, y)), now));
     }
   }
   return saves;
@@ -5066,9 +5075,9 @@ static inline void exact_queue_kernel_restore(replication_world_World * w, exact
     x = t_5;
     *(&AT(w->cores, x)) = *(&AT(kept->cores, ((row * w->cores.length) + x)));
   }
-  for (int64_t t_6 = 0, end_t_6 = w->flows.length; t_6 < end_t_6; t_6 += 1) {
+  for (int64_t t_6 = 0, end_t_6 = w->fluid->flows.length; t_6 < end_t_6; t_6 += 1) {
     x = t_6;
-    *(&AT(w->flows, x)) = *(&AT(kept->flows, ((row * w->flows.length) + x)));
+    *(&AT(w->fluid->flows, x)) = *(&AT(kept->flows, ((row * w->fluid->flows.length) + x)));
   }
   for (int64_t t_7 = 0, end_t_7 = w->places.length; t_7 < end_t_7; t_7 += 1) {
     x = t_7;
@@ -5123,9 +5132,9 @@ static inline void exact_queue_kernel_save(replication_world_World * w, exact_qu
     x = t_5;
     *(&AT(kept->cores, ((row * w->cores.length) + x))) = *(&AT(w->cores, x));
   }
-  for (int64_t t_6 = 0, end_t_6 = w->flows.length; t_6 < end_t_6; t_6 += 1) {
+  for (int64_t t_6 = 0, end_t_6 = w->fluid->flows.length; t_6 < end_t_6; t_6 += 1) {
     x = t_6;
-    *(&AT(kept->flows, ((row * w->flows.length) + x))) = *(&AT(w->flows, x));
+    *(&AT(kept->flows, ((row * w->fluid->flows.length) + x))) = *(&AT(w->fluid->flows, x));
   }
   for (int64_t t_7 = 0, end_t_7 = w->places.length; t_7 < end_t_7; t_7 += 1) {
     x = t_7;
@@ -7180,7 +7189,7 @@ static inline void replication_kernel_complete(replication_world_World * w, doub
     run->passed = (-1LL);
   }
   run->passed = (run->passed + 1LL);
-  instant = ((now + problems_replication_JUST_AFTER) + (problems_replication_RELATIVE_AFTER * now));
+  instant = sim_clock_instant_of(now);
   run->now = now;
   run->instant = instant;
   if (w->products_shared) {
@@ -7191,17 +7200,17 @@ static inline void replication_kernel_complete(replication_world_World * w, doub
   for (int64_t t_1 = 0, end_t_1 = w->cores.length; t_1 < end_t_1; t_1 += 1) {
     c = t_1;
     if (((&AT(w->cores, c))->end <= instant)) {
-      if ((w->task_disk) && (((&AT(w->flows, (w->task_flows + c)))->file == replication_world_DISK_USE))) {
+      if ((w->task_disk) && (((&AT(w->fluid->flows, (w->task_flows + c)))->file == replication_world_DISK_USE))) {
         (&AT(w->cores, c))->end = INFINITY;
       } else {
         replication_kernel_finish_task(w, c, now);
       }
     }
   }
-  for (int64_t t_2 = 0, end_t_2 = w->flows.length; t_2 < end_t_2; t_2 += 1) {
+  for (int64_t t_2 = 0, end_t_2 = w->fluid->flows.length; t_2 < end_t_2; t_2 += 1) {
     y = t_2;
-    if (((&AT(w->flows, y))->due <= instant)) {
-      if (((&AT(w->flows, y))->file == replication_world_DISK_USE)) {
+    if (((&AT(w->fluid->flows, y))->due <= instant)) {
+      if (((&AT(w->fluid->flows, y))->file == replication_world_DISK_USE)) {
         replication_kernel_end_disk_use(w, y, now);
       } else {
         replication_moves_arrive(w, y, now);
@@ -7249,7 +7258,7 @@ static inline void replication_kernel_count_readers(replication_world_World * w,
 
 static inline void replication_kernel_end_disk_use(replication_world_World * w, int64_t y, double now) {
   int64_t c = 0;
-  if (((&AT(w->flows, y))->rate < 0.0)) {
+  if (((&AT(w->fluid->flows, y))->rate < 0.0)) {
     replication_moves_open_flow(w, y, now);
     return;
   }
@@ -7261,10 +7270,10 @@ static inline void replication_kernel_end_disk_use(replication_world_World * w, 
 }
 
 static inline void replication_kernel_end_flow(replication_world_World * w, int64_t c, double now) {
-  replication_world_Flow * flow = 0;
+  sim_fluid_Flow * flow = 0;
   int64_t f = 0;
   int64_t reading = 0;
-  flow = (&AT(w->flows, c));
+  flow = (&AT(w->fluid->flows, c));
   f = flow->file;
   if ((w->logging) && ((flow->row < w->transfers.length))) {
     (&AT(w->transfers, flow->row))->end = now;
@@ -7282,7 +7291,7 @@ static inline void replication_kernel_end_steps(replication_world_World * w, dou
   replication_world_Node * node = 0;
   int64_t x = 0;
   int64_t c = 0;
-  replication_world_Flow * flow = 0;
+  sim_fluid_Flow * flow = 0;
   int64_t last = 0;
   instant = w->run->instant;
   for (int64_t t_1 = 0, end_t_1 = w->num_nodes; t_1 < end_t_1; t_1 += 1) {
@@ -7292,7 +7301,7 @@ static inline void replication_kernel_end_steps(replication_world_World * w, dou
       x = t_2;
       c = (&AT(w->cores, x))->started;
       (&AT(w->cores, c))->step_ended = FIT32(0LL);
-      flow = (&AT(w->flows, c));
+      flow = (&AT(w->fluid->flows, c));
       if (((&AT(w->cores, c))->end <= instant)) {
         (&AT(w->cores, c))->step_ended = FIT32(1LL);
       } else if ((flow->due <= instant)) {
@@ -7433,26 +7442,28 @@ static inline void replication_kernel_free_cores(replication_world_World * w, in
 static inline int64_t replication_kernel_hopeless(replication_world_World * w, double now, double horizon) {
   double owed = 0;
   int64_t y = 0;
-  replication_world_Flow * flow = 0;
+  sim_fluid_Flow * flow = 0;
   int64_t f = 0;
   int64_t owes = 0;
+  sim_fluid_Resource * link = 0;
   if (!(w->shared)) {
     return 0;
   }
   owed = (double)(w->run->owed);
-  for (int64_t t_1 = 0, end_t_1 = w->flows.length; t_1 < end_t_1; t_1 += 1) {
+  for (int64_t t_1 = 0, end_t_1 = w->fluid->flows.length; t_1 < end_t_1; t_1 += 1) {
     y = t_1;
-    flow = (&AT(w->flows, y));
+    flow = (&AT(w->fluid->flows, y));
     f = flow->file;
     if ((f < 0LL)) {
       continue;
     }
     owes = (((flow->target < 0LL)) && ((((&AT(w->files, f))->keep > 0LL)) || ((w->products_shared > 0LL))));
     if (((flow->source < 0LL)) || (owes)) {
-      owed = (owed + replication_moves_bytes_of(w, y, now));
+      owed = (owed + sim_fluid_left_on((&AT(w->fluid->flows, y)), now));
     }
   }
-  return ((now + ((double)owed / (double)(&AT(w->resources, (w->num_nodes + w->num_storages)))->capacity)) > horizon);
+  link = (&AT(w->fluid->resources, (w->num_nodes + w->num_storages)));
+  return ((now + ((double)owed / (double)link->capacity)) > horizon);
 }
 
 static inline int64_t replication_kernel_last_step(replication_world_World * w, int64_t c) {
@@ -7498,7 +7509,7 @@ static inline void replication_kernel_leave_unassigned(replication_world_World *
 static inline double replication_kernel_next_event(replication_world_World * w) {
   double soonest = 0;
   replication_world_Core * core = 0;
-  replication_world_Flow * flow = 0;
+  sim_fluid_Flow * flow = 0;
   soonest = INFINITY;
   for (int64_t t_1 = 0; t_1 < w->cores.length; t_1 += 1) {
     core = &AT(w->cores, t_1);
@@ -7506,8 +7517,8 @@ static inline double replication_kernel_next_event(replication_world_World * w) 
       soonest = core->end;
     }
   }
-  for (int64_t t_2 = 0; t_2 < w->flows.length; t_2 += 1) {
-    flow = &AT(w->flows, t_2);
+  for (int64_t t_2 = 0; t_2 < w->fluid->flows.length; t_2 += 1) {
+    flow = &AT(w->fluid->flows, t_2);
     if ((flow->due < soonest)) {
       soonest = flow->due;
     }
@@ -7563,7 +7574,7 @@ static inline int64_t replication_kernel_over(replication_world_World * w, int64
 static inline void replication_kernel_passes(replication_world_World * w, double now) {
   replication_world_Run * run = 0;
   list_replication_world_Node nodes = {0};
-  list_replication_world_Flow flows = {0};
+  list_sim_fluid_Flow flows = {0};
   int64_t workflow = 0;
   int64_t moved = 0;
   int64_t i = 0;
@@ -7575,7 +7586,7 @@ static inline void replication_kernel_passes(replication_world_World * w, double
   }
   run = w->run;
   nodes = w->nodes;
-  flows = w->flows;
+  flows = w->fluid->flows;
   workflow = (!(w->plain));
   moved = 1;
   while (moved) {
@@ -7664,7 +7675,7 @@ static inline void replication_kernel_reset(replication_world_World * w) {
 static inline void replication_kernel_reset_nodes(replication_world_World * w) {
   replication_world_Node * node = 0;
   replication_world_Core * core = 0;
-  replication_world_Flow * flow = 0;
+  sim_fluid_Flow * flow = 0;
   for (int64_t t_1 = 0; t_1 < w->nodes.length; t_1 += 1) {
     node = &AT(w->nodes, t_1);
     node->used = 0LL;
@@ -7682,8 +7693,8 @@ static inline void replication_kernel_reset_nodes(replication_world_World * w) {
     core->end = INFINITY;
     core->idle_since = 0.0;
   }
-  for (int64_t t_3 = 0; t_3 < w->flows.length; t_3 += 1) {
-    flow = &AT(w->flows, t_3);
+  for (int64_t t_3 = 0; t_3 < w->fluid->flows.length; t_3 += 1) {
+    flow = &AT(w->fluid->flows, t_3);
     flow->file = FIT32((-1LL));
     flow->target = FIT32((-1LL));
     flow->rate = 0.0;
@@ -7696,7 +7707,8 @@ static inline void replication_kernel_reset_numbers(replication_world_World * w)
   run = w->run;
   run->now = 0.0;
   run->last_end = 0.0;
-  run->instant = problems_replication_JUST_AFTER;
+  double t_1 = sim_clock_instant_of(0.0);
+  run->instant = t_1;
   run->owed = 0LL;
   run->remote_bytes = 0LL;
   run->replica_bytes = 0LL;
@@ -7889,13 +7901,13 @@ static inline int64_t replication_kernel_take_cores(replication_world_World * w,
 
 static inline void replication_moves_arrive(replication_world_World * w, int64_t y, double now) {
   replication_world_Run * run = 0;
-  replication_world_Flow * flow = 0;
+  sim_fluid_Flow * flow = 0;
   int64_t f = 0;
   int64_t i = 0;
   replication_world_File * file = 0;
   replication_world_Cell * cell = 0;
   run = w->run;
-  flow = (&AT(w->flows, y));
+  flow = (&AT(w->fluid->flows, y));
   f = flow->file;
   if (((flow->rate < 0.0)) && (((&AT(w->files, f))->size > 0LL))) {
     replication_moves_open_flow(w, y, now);
@@ -7977,15 +7989,6 @@ static inline int64_t replication_moves_bring(replication_world_World * w, int64
   return 0;
 }
 
-static inline double replication_moves_bytes_of(replication_world_World * w, int64_t y, double now) {
-  replication_world_Flow * flow = 0;
-  flow = (&AT(w->flows, y));
-  if ((flow->rate < 0.0)) {
-    return flow->left;
-  }
-  return max_float(0.0, (flow->left - (flow->rate * (now - flow->since))));
-}
-
 static inline int64_t replication_moves_carry(replication_world_World * w, int64_t i, double now) {
   replication_world_Node * node = 0;
   int64_t number = 0;
@@ -7993,7 +7996,7 @@ static inline int64_t replication_moves_carry(replication_world_World * w, int64
   replication_world_Move * move = 0;
   int64_t f = 0;
   int64_t source = 0;
-  if (((&AT(w->flows, i))->file >= 0LL)) {
+  if (((&AT(w->fluid->flows, i))->file >= 0LL)) {
     return 0;
   }
   node = (&AT(w->nodes, i));
@@ -8022,7 +8025,7 @@ static inline void replication_moves_cross(replication_world_World * w, int64_t 
   int64_t i = 0;
   int64_t link = 0;
   int64_t storage = 0;
-  use = w->use;
+  use = w->fluid->use;
   if (((source >= 0LL)) && ((target >= 0LL))) {
     AT(use, x) = target;
     AT(use, (x + 1LL)) = source;
@@ -8051,84 +8054,31 @@ static inline int64_t replication_moves_disk_of(replication_world_World * w, int
   return ((((w->num_nodes + w->num_storages) + 1LL) + w->num_nodes) + i);
 }
 
-static inline void replication_moves_fill(replication_world_World * w, int64_t num_busy) {
-  list_int64_t use = {0};
-  int64_t crossed = 0;
-  int64_t waiting = 0;
-  int64_t tight = 0;
-  double share = 0;
-  int64_t j = 0;
-  int64_t x = 0;
-  int64_t crosses = 0;
-  use = w->use;
-  crossed = w->crossed;
-  replication_moves_open_resources(w, num_busy);
-  waiting = num_busy;
-  while ((waiting > 0LL)) {
-    tight = replication_moves_tightest(w, num_busy);
-    share = INFINITY;
-    if ((tight >= 0LL)) {
-      share = ((double)(&AT(w->resources, tight))->left / (double)(&AT(w->resources, tight))->crossing);
-    }
-    for (int64_t t_1 = 0, end_t_1 = num_busy; t_1 < end_t_1; t_1 += 1) {
-      j = t_1;
-      if (((&AT(w->busy, j))->rate >= 0.0)) {
-        continue;
-      }
-      x = (j * crossed);
-      crosses = (((AT(use, x) == tight)) || ((AT(use, (x + 1LL)) == tight)) || ((AT(use, (x + 2LL)) == tight)));
-      if ((crossed > replication_moves_CROSSED)) {
-        crosses = ((crosses) || ((AT(use, (x + 3LL)) == tight)));
-      }
-      if ((crosses) || ((tight < 0LL))) {
-        replication_moves_keep_rate(w, j, (share * (&AT(w->flows, (&AT(w->busy, j))->flow))->weight));
-        waiting = (waiting - 1LL);
-      }
-    }
-  }
-}
-
 static inline void replication_moves_free_flow(replication_world_World * w, int64_t y) {
-  (&AT(w->flows, y))->file = FIT32(replication_world_IDLE);
-  (&AT(w->flows, y))->due = INFINITY;
+  (&AT(w->fluid->flows, y))->file = FIT32(replication_world_IDLE);
+  (&AT(w->fluid->flows, y))->due = INFINITY;
   w->run->changed = 1LL;
 }
 
 static inline int64_t replication_moves_free_slot(replication_world_World * w, int64_t i) {
   int64_t y = 0;
-  if (((&AT(w->flows, i))->file < 0LL)) {
+  if (((&AT(w->fluid->flows, i))->file < 0LL)) {
     return i;
   }
   for (int64_t t_1 = (&AT(w->nodes, i))->first_slot, end_t_1 = (&AT(w->nodes, i))->end_slot; t_1 < end_t_1; t_1 += 1) {
     y = t_1;
-    if (((&AT(w->flows, y))->file < 0LL)) {
+    if (((&AT(w->fluid->flows, y))->file < 0LL)) {
       return y;
     }
   }
   return (-1LL);
 }
 
-static inline void replication_moves_keep_rate(replication_world_World * w, int64_t j, double rate) {
-  double weight = 0;
-  int64_t x = 0;
-  replication_world_Resource * resource = 0;
-  (&AT(w->busy, j))->rate = rate;
-  weight = (&AT(w->flows, (&AT(w->busy, j))->flow))->weight;
-  for (int64_t t_1 = (j * w->crossed), end_t_1 = ((j + 1LL) * w->crossed); t_1 < end_t_1; t_1 += 1) {
-    x = t_1;
-    if ((AT(w->use, x) >= 0LL)) {
-      resource = (&AT(w->resources, AT(w->use, x)));
-      resource->crossing = (resource->crossing - weight);
-      resource->left = max_float(0.0, (resource->left - rate));
-    }
-  }
-}
-
 static inline int64_t replication_moves_least_loaded(replication_world_World * w, int64_t i, int64_t f) {
-  list_replication_world_Resource resources = {0};
+  list_sim_fluid_Resource resources = {0};
   list_int64_t use = {0};
-  replication_world_Resource * resource = 0;
-  replication_world_Flow * flow = 0;
+  sim_fluid_Resource * resource = 0;
+  sim_fluid_Flow * flow = 0;
   int64_t x = 0;
   int64_t best = 0;
   double near = 0;
@@ -8136,17 +8086,17 @@ static inline int64_t replication_moves_least_loaded(replication_world_World * w
   double door = 0;
   double share = 0;
   double far = 0;
-  resources = w->resources;
-  use = w->use;
+  resources = w->fluid->resources;
+  use = w->fluid->use;
   for (int64_t t_1 = 0; t_1 < resources.length; t_1 += 1) {
     resource = &AT(resources, t_1);
     resource->crossing = 0.0;
   }
-  for (int64_t t_2 = 0; t_2 < w->flows.length; t_2 += 1) {
-    flow = &AT(w->flows, t_2);
+  for (int64_t t_2 = 0; t_2 < w->fluid->flows.length; t_2 += 1) {
+    flow = &AT(w->fluid->flows, t_2);
     if (((flow->file >= 0LL)) && (((&AT(w->files, flow->file))->size > 0LL))) {
       replication_moves_cross(w, flow->file, flow->source, flow->target, 0LL);
-      for (int64_t t_3 = 0, end_t_3 = w->crossed; t_3 < end_t_3; t_3 += 1) {
+      for (int64_t t_3 = 0, end_t_3 = w->fluid->crossed; t_3 < end_t_3; t_3 += 1) {
         x = t_3;
         if ((AT(use, x) >= 0LL)) {
           (&AT(resources, AT(use, x)))->crossing = ((&AT(resources, AT(use, x)))->crossing + 1LL);
@@ -8171,7 +8121,7 @@ static inline int64_t replication_moves_least_loaded(replication_world_World * w
   if (((&AT(w->files, f))->saved == 2LL)) {
     far = INFINITY;
     replication_moves_cross(w, f, (-1LL), i, 0LL);
-    for (int64_t t_5 = 1LL, end_t_5 = replication_moves_CROSSED; t_5 < end_t_5; t_5 += 1) {
+    for (int64_t t_5 = 1LL, end_t_5 = sim_fluid_CROSSED; t_5 < end_t_5; t_5 += 1) {
       x = t_5;
       if ((AT(use, x) >= 0LL)) {
         resource = (&AT(resources, AT(use, x)));
@@ -8209,44 +8159,12 @@ static inline int64_t replication_moves_oldest_to_keep(replication_world_World *
 }
 
 static inline void replication_moves_open_flow(replication_world_World * w, int64_t y, double now) {
-  replication_world_Flow * flow = 0;
-  flow = (&AT(w->flows, y));
+  sim_fluid_Flow * flow = 0;
+  flow = (&AT(w->fluid->flows, y));
   flow->rate = 0.0;
   flow->since = now;
   flow->due = INFINITY;
   w->run->changed = 1LL;
-}
-
-static inline void replication_moves_open_resources(replication_world_World * w, int64_t num_busy) {
-  list_int64_t use = {0};
-  int64_t crossed = 0;
-  int64_t x = 0;
-  replication_world_Resource * resource = 0;
-  int64_t j = 0;
-  replication_world_Busy * busy = 0;
-  double weight = 0;
-  use = w->use;
-  crossed = w->crossed;
-  for (int64_t t_1 = 0, end_t_1 = (num_busy * crossed); t_1 < end_t_1; t_1 += 1) {
-    x = t_1;
-    if ((AT(use, x) >= 0LL)) {
-      resource = (&AT(w->resources, AT(use, x)));
-      resource->left = resource->capacity;
-      resource->crossing = 0.0;
-    }
-  }
-  for (int64_t t_2 = 0, end_t_2 = num_busy; t_2 < end_t_2; t_2 += 1) {
-    j = t_2;
-    busy = (&AT(w->busy, j));
-    busy->rate = (-1.0);
-    weight = (&AT(w->flows, busy->flow))->weight;
-    for (int64_t t_3 = (j * crossed), end_t_3 = ((j + 1LL) * crossed); t_3 < end_t_3; t_3 += 1) {
-      x = t_3;
-      if ((AT(use, x) >= 0LL)) {
-        (&AT(w->resources, AT(use, x)))->crossing = ((&AT(w->resources, AT(use, x)))->crossing + weight);
-      }
-    }
-  }
 }
 
 static inline void replication_moves_send(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t i, double now) {
@@ -8273,26 +8191,19 @@ static inline void replication_moves_send(replication_world_World * w, int64_t y
 
 static inline void replication_moves_set_off(replication_world_World * w, int64_t y, int64_t f, int64_t source, int64_t target, double now) {
   replication_world_Run * run = 0;
-  replication_world_Flow * flow = 0;
-  int64_t size = 0;
+  sim_fluid_Flow * flow = 0;
+  int64_t receiver = 0;
   int64_t n = 0;
   replication_world_Transfer * transfer = 0;
   run = w->run;
-  flow = (&AT(w->flows, y));
-  size = (&AT(w->files, f))->size;
+  flow = (&AT(w->fluid->flows, y));
   flow->file = FIT32(f);
   flow->source = FIT32(source);
   flow->target = FIT32(target);
-  flow->left = (double)(size);
-  flow->since = now;
-  double t_1 = replication_moves_weight_of(w, f, target);
+  receiver = ((target < 0LL) ? w->num_nodes : target);
+  double t_1 = sim_fluid_weight_of(w->fluid, f, receiver);
   flow->weight = t_1;
-  if (((w->draw > 0LL)) && ((w->latency > 0.0))) {
-    flow->rate = replication_moves_CLOSED;
-    flow->due = (now + w->latency);
-  } else {
-    flow->rate = 0.0;
-    flow->due = ((size == 0LL) ? now : INFINITY);
+  if (sim_fluid_begin_flow(w->fluid, flow, (&AT(w->files, f))->size, now)) {
     run->changed = 1LL;
   }
   n = run->transfers;
@@ -8311,44 +8222,31 @@ static inline void replication_moves_set_off(replication_world_World * w, int64_
 static inline void replication_moves_share_out(replication_world_World * w, double now) {
   int64_t count = 0;
   int64_t y = 0;
-  replication_world_Flow * flow = 0;
+  sim_fluid_Flow * flow = 0;
   int64_t x = 0;
-  int64_t j = 0;
-  double rate = 0;
   count = 0LL;
-  for (int64_t t_1 = 0, end_t_1 = w->flows.length; t_1 < end_t_1; t_1 += 1) {
+  for (int64_t t_1 = 0, end_t_1 = w->fluid->flows.length; t_1 < end_t_1; t_1 += 1) {
     y = t_1;
-    flow = (&AT(w->flows, y));
+    flow = (&AT(w->fluid->flows, y));
     if (((flow->file == replication_world_IDLE)) || ((flow->rate < 0.0))) {
       continue;
     }
     if ((flow->file == replication_world_DISK_USE)) {
-      for (int64_t t_2 = (w->crossed * count), end_t_2 = (w->crossed * (count + 1LL)); t_2 < end_t_2; t_2 += 1) {
+      for (int64_t t_2 = (w->fluid->crossed * count), end_t_2 = (w->fluid->crossed * (count + 1LL)); t_2 < end_t_2; t_2 += 1) {
         x = t_2;
-        AT(w->use, x) = (-1LL);
+        AT(w->fluid->use, x) = (-1LL);
       }
       int64_t t_3 = replication_moves_disk_of(w, flow->target);
-      AT(w->use, (w->crossed * count)) = t_3;
+      AT(w->fluid->use, (w->fluid->crossed * count)) = t_3;
     } else if (((&AT(w->files, flow->file))->size == 0LL)) {
       continue;
     } else {
-      replication_moves_cross(w, flow->file, flow->source, flow->target, (w->crossed * count));
+      replication_moves_cross(w, flow->file, flow->source, flow->target, (w->fluid->crossed * count));
     }
-    (&AT(w->busy, count))->flow = FIT32(y);
+    (&AT(w->fluid->busy, count))->flow = FIT32(y);
     count = (count + 1LL);
   }
-  replication_moves_fill(w, count);
-  for (int64_t t_4 = 0, end_t_4 = count; t_4 < end_t_4; t_4 += 1) {
-    j = t_4;
-    rate = (&AT(w->busy, j))->rate;
-    flow = (&AT(w->flows, (&AT(w->busy, j))->flow));
-    if ((rate != flow->rate)) {
-      flow->left = max_float(0.0, (flow->left - (flow->rate * (now - flow->since))));
-      flow->since = now;
-      flow->rate = rate;
-      flow->due = (now + ((double)flow->left / (double)rate));
-    }
-  }
+  sim_fluid_share_rates(w->fluid, count, now);
   w->run->changed = 0LL;
 }
 
@@ -8462,74 +8360,27 @@ static inline int64_t replication_moves_start_transfer(replication_world_World *
   return 0;
 }
 
-static inline int64_t replication_moves_tightest(replication_world_World * w, int64_t num_busy) {
-  list_int64_t use = {0};
-  list_replication_world_Resource resources = {0};
-  int64_t crossed = 0;
-  double share = 0;
-  int64_t tight = 0;
-  int64_t j = 0;
-  int64_t x = 0;
-  replication_world_Resource * resource = 0;
-  use = w->use;
-  resources = w->resources;
-  crossed = w->crossed;
-  share = INFINITY;
-  tight = (-1LL);
-  for (int64_t t_1 = 0, end_t_1 = num_busy; t_1 < end_t_1; t_1 += 1) {
-    j = t_1;
-    if (((&AT(w->busy, j))->rate >= 0.0)) {
-      continue;
-    }
-    for (int64_t t_2 = (j * crossed), end_t_2 = ((j + 1LL) * crossed); t_2 < end_t_2; t_2 += 1) {
-      x = t_2;
-      if ((AT(use, x) >= 0LL)) {
-        resource = (&AT(resources, AT(use, x)));
-        if ((resource->left < (share * resource->crossing))) {
-          share = ((double)resource->left / (double)resource->crossing);
-          tight = AT(use, x);
-        }
-      }
-    }
-  }
-  return tight;
-}
-
 static inline void replication_moves_use_disk(replication_world_World * w, int64_t i, int64_t c, double now) {
   replication_world_Entry * entry = 0;
   int64_t limited = 0;
-  replication_world_Flow * flow = 0;
+  sim_fluid_Flow * flow = 0;
   entry = (&AT(w->entries, (&AT(w->cores, c))->entry));
-  limited = ((&AT(w->resources, replication_moves_disk_of(w, i)))->capacity < INFINITY);
+  limited = ((&AT(w->fluid->resources, replication_moves_disk_of(w, i)))->capacity < INFINITY);
   if (((entry->disk_bytes == 0LL)) || (!(limited))) {
     return;
   }
-  flow = (&AT(w->flows, (w->task_flows + c)));
+  flow = (&AT(w->fluid->flows, (w->task_flows + c)));
   flow->file = FIT32(replication_world_DISK_USE);
   flow->source = FIT32(i);
   flow->target = FIT32(i);
   flow->left = (double)(entry->disk_bytes);
   flow->since = now;
   flow->weight = 1.0;
-  flow->rate = replication_moves_CLOSED;
+  flow->rate = sim_fluid_CLOSED;
   flow->due = (now + entry->overhead);
   if ((entry->overhead == 0.0)) {
     replication_moves_open_flow(w, (w->task_flows + c), now);
   }
-}
-
-static inline double replication_moves_weight_of(replication_world_World * w, int64_t f, int64_t target) {
-  int64_t receiver = 0;
-  int64_t selected = 0;
-  if ((w->draw == 0LL)) {
-    return 1.0;
-  }
-  receiver = target;
-  if ((target < 0LL)) {
-    receiver = w->num_nodes;
-  }
-  selected = (((replication_moves_BY_FILE * f) + (replication_moves_BY_RECEIVER * receiver)) + (replication_moves_BY_DRAW * w->draw));
-  return AT(w->weights, mod_int(selected, replication_moves_WEIGHTS));
 }
 
 static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
@@ -8849,7 +8700,7 @@ static inline double search_line_kernel_batch_time(replication_world_World * w, 
       p = t_2;
       busy = (busy + ((double)(&AT(w->entries, (&AT(w->places, p))->entry))->compute / (double)node->speed));
     }
-    (&AT(w->resources, i))->left = busy;
+    (&AT(w->fluid->resources, i))->left = busy;
   }
   for (int64_t t_3 = 0, end_t_3 = w->run->transfers; t_3 < end_t_3; t_3 += 1) {
     n = t_3;
@@ -8858,14 +8709,14 @@ static inline double search_line_kernel_batch_time(replication_world_World * w, 
     cost = fetch_cost;
     if ((transfer->source >= 0LL)) {
       cost = copy_cost;
-      (&AT(w->resources, transfer->source))->left = ((&AT(w->resources, transfer->source))->left + (size * cost));
+      (&AT(w->fluid->resources, transfer->source))->left = ((&AT(w->fluid->resources, transfer->source))->left + (size * cost));
     }
-    (&AT(w->resources, transfer->destination))->left = ((&AT(w->resources, transfer->destination))->left + (size * cost));
+    (&AT(w->fluid->resources, transfer->destination))->left = ((&AT(w->fluid->resources, transfer->destination))->left + (size * cost));
   }
-  most = (&AT(w->resources, 0LL))->left;
+  most = (&AT(w->fluid->resources, 0LL))->left;
   for (int64_t t_4 = 1LL, end_t_4 = w->num_nodes; t_4 < end_t_4; t_4 += 1) {
     i = t_4;
-    most = max_float(most, (&AT(w->resources, i))->left);
+    most = max_float(most, (&AT(w->fluid->resources, i))->left);
   }
   return most;
 }
@@ -8981,14 +8832,14 @@ EXPORTED double search_line_kernel_noisy_mean(replication_world_World * w, doubl
   total = 0.0;
   for (int64_t t_1 = first, end_t_1 = (first + count); t_1 < end_t_1; t_1 += 1) {
     draw = t_1;
-    w->draw = draw;
+    w->fluid->draw = draw;
     total = (total + search_line_kernel_score(w, fetch_cost, copy_cost, (limit - total)));
     if ((total > limit)) {
-      w->draw = 0LL;
+      w->fluid->draw = 0LL;
       return INFINITY;
     }
   }
-  w->draw = 0LL;
+  w->fluid->draw = 0LL;
   return ((double)total / (double)count);
 }
 
@@ -9483,4 +9334,174 @@ static inline int64_t search_line_moves_write_queues(replication_world_World * w
   return changed;
 }
 
-EXPORTED const char *text_digest(void) { return "e5946a01aab7dfccb7ccd4623536bb8907ab63555d03ab420afc7117880a1cfa"; }
+static inline double sim_clock_instant_of(double now) {
+  return ((now + problems_replication_JUST_AFTER) + (problems_replication_RELATIVE_AFTER * now));
+}
+
+static inline int64_t sim_fluid_begin_flow(sim_fluid_Fluid * fluid, sim_fluid_Flow * flow, int64_t size, double now) {
+  flow->left = (double)(size);
+  flow->since = now;
+  if (((fluid->draw > 0LL)) && ((fluid->latency > 0.0))) {
+    flow->rate = sim_fluid_CLOSED;
+    flow->due = (now + fluid->latency);
+    return 0;
+  }
+  flow->rate = 0.0;
+  flow->due = ((size == 0LL) ? now : INFINITY);
+  return 1;
+}
+
+static inline void sim_fluid_fill(sim_fluid_Fluid * fluid, int64_t num_busy) {
+  list_int64_t use = {0};
+  int64_t crossed = 0;
+  int64_t waiting = 0;
+  int64_t tight = 0;
+  double share = 0;
+  int64_t j = 0;
+  int64_t x = 0;
+  int64_t crosses = 0;
+  use = fluid->use;
+  crossed = fluid->crossed;
+  sim_fluid_open_resources(fluid, num_busy);
+  waiting = num_busy;
+  while ((waiting > 0LL)) {
+    tight = sim_fluid_tightest(fluid, num_busy);
+    share = INFINITY;
+    if ((tight >= 0LL)) {
+      share = ((double)(&AT(fluid->resources, tight))->left / (double)(&AT(fluid->resources, tight))->crossing);
+    }
+    for (int64_t t_1 = 0, end_t_1 = num_busy; t_1 < end_t_1; t_1 += 1) {
+      j = t_1;
+      if (((&AT(fluid->busy, j))->rate >= 0.0)) {
+        continue;
+      }
+      x = (j * crossed);
+      crosses = (((AT(use, x) == tight)) || ((AT(use, (x + 1LL)) == tight)) || ((AT(use, (x + 2LL)) == tight)));
+      if ((crossed > sim_fluid_CROSSED)) {
+        crosses = ((crosses) || ((AT(use, (x + 3LL)) == tight)));
+      }
+      if ((crosses) || ((tight < 0LL))) {
+        sim_fluid_keep_rate(fluid, j, (share * (&AT(fluid->flows, (&AT(fluid->busy, j))->flow))->weight));
+        waiting = (waiting - 1LL);
+      }
+    }
+  }
+}
+
+static inline void sim_fluid_keep_rate(sim_fluid_Fluid * fluid, int64_t j, double rate) {
+  double weight = 0;
+  int64_t x = 0;
+  sim_fluid_Resource * resource = 0;
+  (&AT(fluid->busy, j))->rate = rate;
+  weight = (&AT(fluid->flows, (&AT(fluid->busy, j))->flow))->weight;
+  for (int64_t t_1 = (j * fluid->crossed), end_t_1 = ((j + 1LL) * fluid->crossed); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    if ((AT(fluid->use, x) >= 0LL)) {
+      resource = (&AT(fluid->resources, AT(fluid->use, x)));
+      resource->crossing = (resource->crossing - weight);
+      resource->left = max_float(0.0, (resource->left - rate));
+    }
+  }
+}
+
+static inline double sim_fluid_left_on(sim_fluid_Flow * flow, double now) {
+  if ((flow->rate < 0.0)) {
+    return flow->left;
+  }
+  return max_float(0.0, (flow->left - (flow->rate * (now - flow->since))));
+}
+
+static inline void sim_fluid_open_resources(sim_fluid_Fluid * fluid, int64_t num_busy) {
+  list_int64_t use = {0};
+  int64_t crossed = 0;
+  int64_t x = 0;
+  sim_fluid_Resource * resource = 0;
+  int64_t j = 0;
+  sim_fluid_Busy * busy = 0;
+  double weight = 0;
+  use = fluid->use;
+  crossed = fluid->crossed;
+  for (int64_t t_1 = 0, end_t_1 = (num_busy * crossed); t_1 < end_t_1; t_1 += 1) {
+    x = t_1;
+    if ((AT(use, x) >= 0LL)) {
+      resource = (&AT(fluid->resources, AT(use, x)));
+      resource->left = resource->capacity;
+      resource->crossing = 0.0;
+    }
+  }
+  for (int64_t t_2 = 0, end_t_2 = num_busy; t_2 < end_t_2; t_2 += 1) {
+    j = t_2;
+    busy = (&AT(fluid->busy, j));
+    busy->rate = (-1.0);
+    weight = (&AT(fluid->flows, busy->flow))->weight;
+    for (int64_t t_3 = (j * crossed), end_t_3 = ((j + 1LL) * crossed); t_3 < end_t_3; t_3 += 1) {
+      x = t_3;
+      if ((AT(use, x) >= 0LL)) {
+        (&AT(fluid->resources, AT(use, x)))->crossing = ((&AT(fluid->resources, AT(use, x)))->crossing + weight);
+      }
+    }
+  }
+}
+
+static inline void sim_fluid_share_rates(sim_fluid_Fluid * fluid, int64_t num_busy, double now) {
+  int64_t j = 0;
+  double rate = 0;
+  sim_fluid_Flow * flow = 0;
+  sim_fluid_fill(fluid, num_busy);
+  for (int64_t t_1 = 0, end_t_1 = num_busy; t_1 < end_t_1; t_1 += 1) {
+    j = t_1;
+    rate = (&AT(fluid->busy, j))->rate;
+    flow = (&AT(fluid->flows, (&AT(fluid->busy, j))->flow));
+    if ((rate != flow->rate)) {
+      double t_2 = sim_fluid_left_on(flow, now);
+      flow->left = t_2;
+      flow->since = now;
+      flow->rate = rate;
+      flow->due = (now + ((double)flow->left / (double)rate));
+    }
+  }
+}
+
+static inline int64_t sim_fluid_tightest(sim_fluid_Fluid * fluid, int64_t num_busy) {
+  list_int64_t use = {0};
+  list_sim_fluid_Resource resources = {0};
+  int64_t crossed = 0;
+  double share = 0;
+  int64_t tight = 0;
+  int64_t j = 0;
+  int64_t x = 0;
+  sim_fluid_Resource * resource = 0;
+  use = fluid->use;
+  resources = fluid->resources;
+  crossed = fluid->crossed;
+  share = INFINITY;
+  tight = (-1LL);
+  for (int64_t t_1 = 0, end_t_1 = num_busy; t_1 < end_t_1; t_1 += 1) {
+    j = t_1;
+    if (((&AT(fluid->busy, j))->rate >= 0.0)) {
+      continue;
+    }
+    for (int64_t t_2 = (j * crossed), end_t_2 = ((j + 1LL) * crossed); t_2 < end_t_2; t_2 += 1) {
+      x = t_2;
+      if ((AT(use, x) >= 0LL)) {
+        resource = (&AT(resources, AT(use, x)));
+        if ((resource->left < (share * resource->crossing))) {
+          share = ((double)resource->left / (double)resource->crossing);
+          tight = AT(use, x);
+        }
+      }
+    }
+  }
+  return tight;
+}
+
+static inline double sim_fluid_weight_of(sim_fluid_Fluid * fluid, int64_t f, int64_t receiver) {
+  int64_t selected = 0;
+  if ((fluid->draw == 0LL)) {
+    return 1.0;
+  }
+  selected = (((sim_fluid_BY_FILE * f) + (sim_fluid_BY_RECEIVER * receiver)) + (sim_fluid_BY_DRAW * fluid->draw));
+  return AT(fluid->weights, mod_int(selected, sim_fluid_WEIGHTS));
+}
+
+EXPORTED const char *text_digest(void) { return "1aa6a1ff2279f60b01a4afd213741a03fb54346ab98e986ebbf002ea1af80eec"; }

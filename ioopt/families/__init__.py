@@ -389,6 +389,16 @@ class Kind(Format):
         """
         return None
 
+    def stated_bounds(
+        self, problem: Any, schedule: Schedule, deadline: Deadline | None = None
+    ) -> Json:
+        """Return the proven bounds that results state beside the metrics of a replayed
+        *schedule*, by name.
+
+        Bounds that cannot be computed before *deadline* are left out.
+        """
+        return {}
+
     def policy_of(self, plan: Any) -> str | None:
         """Return the name of the solver whose policy made *plan*; None for a plan that
         no policy made.

@@ -125,6 +125,7 @@ class Replication(Kind):
     def load(self) -> None:
         import ioopt.checks.replication.check
         import ioopt.models.replication.bounds
+        import ioopt.models.replication.stated_bounds
         import ioopt.sim.replication.noisy
         import ioopt.sim.replication.simulate  # noqa: F401
 
@@ -195,6 +196,16 @@ class Replication(Kind):
         from ioopt.models.replication.bounds import quick
 
         return quick(problem)
+
+    def stated_bounds(
+        self,
+        problem: ReplicationProblem,
+        schedule: Schedule,
+        deadline: Deadline | None = None,
+    ) -> Json:
+        from ioopt.models.replication.stated_bounds import stated_bounds
+
+        return stated_bounds(problem, schedule)
 
     def beyond(
         self,

@@ -111,6 +111,16 @@ class WorkDirectory(Kind):
 
         return least_makespan(problem)
 
+    def stated_bounds(
+        self,
+        problem: WorkDirectoryProblem,
+        schedule: Schedule,
+        deadline: Deadline | None = None,
+    ) -> Json:
+        from ioopt.models.work_directory.bounds import stated_bounds
+
+        return stated_bounds(problem, schedule, deadline)
+
     def models(self) -> Models:
         from ioopt.solvers.work_directory.exported import MODELS
 

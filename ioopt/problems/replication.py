@@ -762,6 +762,19 @@ class ReplicationPlan(ReplayOptions):
         """
         return "replay" if isinstance(self.moves, tuple) else self.moves
 
+    @property
+    def states_moves(self) -> bool:
+        """Return whether the plan states its moves itself and does not leave them to
+        the replay.
+        """
+        if self.moves_model in ("static", "printed"):
+            return True
+        if self.rounds is not None and self.moves_model != "replay":
+            return True
+        if self.remote or self.copies:
+            return True
+        return bool(self.assign) and self.moves_model is None
+
     def by_rules(self) -> Self:
         """Return the queues of a bound plan, whose transfers the rules of a replay
         decide; any other plan unchanged.

@@ -218,6 +218,27 @@ def _rows_of(data: PatternData, placement: Placement) -> dict[int, tuple[int, ..
     return rows
 
 
+def granted_in_columns(data: PatternData, plan: FlexibleGangPlan) -> list[float]:
+    """Return, for each column, the loose CPU seconds in a frame that *plan* grants."""
+    problem = data.problem
+    granted = [0.0] * problem.machine.num_columns
+    for j in data.compute_jobs():
+        name = problem.jobs[j].id
+        block = problem.block(j, plan.home[name])
+        parts = plan.granted_seconds(name, len(block))
+        for column, seconds in zip(block, parts, strict=True):
+            granted[column] += seconds
+    return granted
+
+
+def progress_of(data: PatternData, plan: FlexibleGangPlan, position: int) -> float:
+    """Return the progress of a compute job: its useful seconds in a frame, divided by
+    the length of the frame.
+    """
+    useful = _useful_seconds(data.problem, plan, position)
+    return useful / data.pattern.frame_seconds
+
+
 def model_objective(data: PatternData, plan: FlexibleGangPlan) -> float:
     """Return the objective of *plan* in the pattern of *data* (F5).
 

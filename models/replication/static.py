@@ -353,6 +353,57 @@ def fits(instance: StaticInstance, moves: Moves) -> bool:
     return True
 
 
+def is_feasible(instance: StaticInstance, moves: Moves, cycles: Cycles) -> bool:
+    """Return whether *moves* satisfy (1)-(8) and (21), and bring no file to a node that
+    holds it.
+
+    With *cycles* ``acyclic``, copies must also descend from fetches or held files.
+    """
+    held = _held_pairs(instance)
+    copied = [(file, target) for file, _, target in moves.copies]
+    arrivals = [*moves.remote, *copied]
+    here = held.union(arrivals)
+    read = read_pairs(instance, moves.assign)
+    rooted = {file for file, _ in held.union(moves.remote)}
+    # (3), (5) and (6): a file arrives once.
+    if len(set(arrivals)) < len(arrivals) or not held.isdisjoint(arrivals):
+        return False
+    # (2), and (7) with (8).
+    if not read.issuperset(copied) or not here.issuperset(read):
+        return False
+    if not rooted.issuperset(file for file, _ in read):
+        return False
+    for file, source, target in moves.copies:  # (1)
+        if source == target or (file, source) not in here:
+            return False
+    if cycles == "acyclic" and copied_in_cycles(instance, moves):
+        return False
+    return fits(instance, moves)
+
+
+def copied_in_cycles(instance: StaticInstance, moves: Moves) -> list[int]:
+    """Return the files with a copy that descends from no fetch and no held file, in
+    order.
+    """
+    arrived = _held_pairs(instance).union(moves.remote)
+    while True:
+        new = set()
+        for file, source, target in moves.copies:
+            if (file, source) in arrived and (file, target) not in arrived:
+                new.add((file, target))
+        if not new:
+            break
+        arrived |= new
+    return sorted(
+        {file for file, _, target in moves.copies if (file, target) not in arrived}
+    )
+
+
+def _held_pairs(instance: StaticInstance) -> set[tuple[int, int]]:
+    """Return (file, node) for all files that nodes hold from the start."""
+    return {(file, node) for node, held in enumerate(instance.held) for file in held}
+
+
 def enough_disk(instance: StaticInstance) -> bool:
     """Return whether all disks together have room for every file once.
 

@@ -15,7 +15,9 @@ from typing import Protocol
 import numpy as np
 
 from ioopt.options import Deadline
+from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
+from ioopt.protocols import Schedule
 
 MOST_JOINED = 20_000
 """Most tasks of a component for which the ancestors of each task are stored as bits."""
@@ -257,6 +259,29 @@ class MakespanBound:
         """Return the largest of the bounds that were computed, in seconds."""
         found = (self.critical_path, self.core_area, self.byte_area, self.crowd)
         return max(value for value in found if value is not None)
+
+
+def stated_bounds(
+    problem: WorkDirectoryProblem, schedule: Schedule, deadline: Deadline | None = None
+) -> Json:
+    """Return the lower bounds on peak and makespan that hold for the plan of
+    *schedule*, by name.
+
+    A bound is left out if *deadline* passes before it is computed. So is the bound on
+    the makespan if other than the planned times were replayed.
+    """
+    found: Json = {}
+    if deadline is not None and deadline.expired():
+        return found
+    peak = peak_bound(problem, deadline)
+    if peak.complete:
+        found["peak_bound_bytes"] = peak.bound
+    if "actual_compute_seconds" in schedule:
+        return found
+    seconds = makespan_bounds(problem, schedule["quota_bytes"], deadline)
+    if seconds.complete:
+        found["lower_bound_seconds"] = float(seconds.bound)
+    return found
 
 
 def makespan_bounds(

@@ -2,11 +2,20 @@
 F6).
 """
 
-from ioopt.checks.flexgang.flexible_gang import check
-from ioopt.models.flexgang.frame import PatternData, Placement, column_capacity, lay_out
+from ioopt.models.flexgang.frame import (
+    PatternData,
+    Placement,
+    column_capacity,
+    granted_in_columns,
+    lay_out,
+    progress_of,
+)
 from ioopt.problems.base import Record
 from ioopt.problems.flexgang.flexible_gang import FlexibleGangPlan, FlexibleGangProblem
 from ioopt.protocols import Outcome, SolveRequest
+
+TOLERANCE = 1e-6
+"""Share of a frame by which a plan may miss a floor or grant too much."""
 
 
 class Settings(Record):
@@ -59,10 +68,30 @@ def try_strict(
             else:
                 tau[job] = min(parts)
     plan = lay_out(data, placement, tau, by_column)
-    violations = check(problem, plan).violations
-    if violations:
-        return None, str(violations[0])
+    why = shortfall(data, placement, plan)
+    if why:
+        return None, why
     return plan, ""
+
+
+def shortfall(data: PatternData, placement: Placement, plan: FlexibleGangPlan) -> str:
+    """Return the first column that has too little time for *plan*, or the first job
+    that misses its floor; an empty string if there is neither.
+    """
+    problem = data.problem
+    free = column_capacity(data, placement)
+    for column, granted in enumerate(granted_in_columns(data, plan)):
+        room = free[column]
+        if granted - room > TOLERANCE * data.pattern.frame_seconds:
+            text = f"{granted:g} s granted, {room:g} s free in a frame"
+            return f"capacity: column {column}: {text}"
+    for j in data.compute_jobs():
+        progress = progress_of(data, plan, j)
+        floor = problem.phi(j)
+        if floor - progress > TOLERANCE:
+            text = f"progress {progress:.6g} is below its floor {floor:g}"
+            return f"floor: {problem.jobs[j].id}: {text}"
+    return ""
 
 
 def equal_shares(data: PatternData, placement: Placement) -> dict[int, list[float]]:

@@ -57,7 +57,7 @@ def _printed(problem: ReplicationProblem, settings: PrintedSettings) -> Exported
         stated = model.moves(values)
         moves = tidied(model.instance, stated)
         plan = to_plan(model.instance, moves, settings.cycles == "printed")
-        notes = cycle_notes(problem, plan)
+        notes = cycle_notes(model.instance, moves)
         if not notes:
             plan = plan.model_copy(update={"carry_out": True})
         idle = len(stated.remote + stated.copies) - len(moves.remote + moves.copies)
@@ -114,7 +114,7 @@ def _allocation(
     def outcome(values: Values) -> Outcome[ReplicationPlan]:
         moves = tidied(instance, model.moves(values))
         plan = to_plan(instance, moves, cycles == "printed")
-        return Outcome(plan, notes=tuple(cycle_notes(problem, plan)))
+        return Outcome(plan, notes=tuple(cycle_notes(instance, moves)))
 
     return ExportedModel(
         model.program,

@@ -882,6 +882,7 @@ def disagreement(
     from ioopt.problems.replication import ReplayOptions, ReplicationPlan
     from ioopt.sim.replication.dispatch import dispatch
     from ioopt.sim.replication.simulate import simulate
+    from ioopt.solving import with_bounds
 
     case = CASES[kind](seed)
     options = case.get("options", {})
@@ -933,6 +934,7 @@ def disagreement(
         given = [row[1:] for row in plan.dispatches or ()]
         if given != [row[1:] for row in run.given]:
             return f"dispatches {given} but {run.given}", 0, 0
+    found = with_bounds(registry.KINDS["replication"], problem, found)
     wrong = _other_events(run, last, found)
     if wrong is None and hasattr(run, "cached"):
         cached = found.metrics["cached_bytes"]

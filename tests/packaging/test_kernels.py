@@ -140,6 +140,7 @@ CALLED = [
         f"ioopt.sim.batch_io.{name}"
         for name in ("agenda", "boxes", "jobs", "plans", "storage", "waiting")
     ),
+    "ioopt.sim.fluid",
     "ioopt.sim.replication.disk",
     "ioopt.sim.replication.moves",
     "ioopt.solvers.replication.search.line_moves",

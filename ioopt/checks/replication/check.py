@@ -127,7 +127,7 @@ def _move_violations(reader: _PlanReader, stages: list[Stage]) -> Iterable[Viola
             yield violation("moves", plan.moves_model or "rounds", text)
         yield from _too_big(problem, reader.assign)
         return
-    if plan.moves_model == "replay" or not _states_moves(plan):
+    if plan.moves_model == "replay" or not plan.states_moves:
         yield from _too_big(problem, reader.assign)
         return
     if reader.complete():
@@ -167,7 +167,7 @@ def _additive_of(
     problem = reader.problem
     if problem.is_workflow or not reader.complete():
         return None
-    if _states_moves(reader.plan):
+    if reader.plan.states_moves:
         return _additive_seconds(problem, reader.plan, stages)
     if schedule is None:
         return None
@@ -217,19 +217,6 @@ def _least_additive_seconds(problem: ReplicationProblem) -> float:
     compute = math.fsum(task.compute_seconds for task in problem.tasks) / fastest
     transfer = fetched / problem.network.remote_bytes_per_second
     return (transfer + compute) / len(problem.nodes)
-
-
-def _states_moves(plan: ReplicationPlan) -> bool:
-    """Return whether the plan states its moves itself and does not leave them to the
-    replay.
-    """
-    if plan.moves_model in ("static", "printed"):
-        return True
-    if plan.rounds is not None and plan.moves_model != "replay":
-        return True
-    if plan.remote or plan.copies:
-        return True
-    return bool(plan.assign) and plan.moves_model is None
 
 
 @dataclass
@@ -715,7 +702,7 @@ def node_times(
     because all nodes wait at the end of each round.
     """
     reader = _PlanReader(problem, plan)
-    if problem.is_workflow or not reader.complete() or not _states_moves(plan):
+    if problem.is_workflow or not reader.complete() or not plan.states_moves:
         return None
     stages = reader.stages()
     if plan.barriers and len(stages) > 1:

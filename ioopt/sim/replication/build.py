@@ -23,25 +23,30 @@ from ioopt.problems.replication import (
     ReplayOptions,
     ReplicationProblem,
 )
-from ioopt.sim.replication.moves import CROSSED, CROSSED_WITH_DISKS, WEIGHTS
+from ioopt.sim.fluid import (
+    CROSSED,
+    CROSSED_WITH_DISKS,
+    WEIGHTS,
+    Busy,
+    Flow,
+    Fluid,
+    Resource,
+)
 from ioopt.sim.replication.world import (
     FARTHEST_NEXT_USE,
     LRU,
     POPULARITY,
-    Busy,
     Cell,
     Core,
     Drop,
     Entry,
     Eviction,
     File,
-    Flow,
     Held,
     Move,
     Node,
     Place,
     Read,
-    Resource,
     Round,
     Run,
     Transfer,
@@ -136,7 +141,6 @@ def build_world(
     read = [*problem.inputs, *((file,) for file in copy_entries)]
     written: list[Sequence[int]] = [*problem.outputs, *(() for _ in copy_entries)]
     used_cores = _used_cores(problem, copy_entries)
-    crossed = CROSSED_WITH_DISKS if problem.task_disk else CROSSED
     own_flows = 0 if problem.is_shared else _num_flows(problem)
     flows = own_flows
     if problem.task_disk or problem.is_shared:
@@ -161,10 +165,10 @@ def build_world(
         logging=int(room > 0),
         task_disk=int(problem.task_disk),
         task_flows=own_flows,
-        crossed=crossed,
         products_shared=int(problem.is_shared),
         caches_made=int(problem.caches_made),
         run=make.records(Run, 1)[0],
+        fluid=_fluid(problem, flows, noise, make),
         files=_files(problem, make),
         nodes=_nodes(problem, plan, used_cores, make),
         cells=make.records(Cell, len(nodes) * len(problem.files)),
@@ -181,18 +185,28 @@ def build_world(
         rounds=_rounds(plan, make),
         drops=_drops(plan, make),
         moves=_moves(plan, make),
-        flows=make.records(Flow, flows),
-        resources=_resources(problem, make),
         transfers=make.records(Transfer, room),
         evictions=make.records(Eviction, room),
+        victims=make.records(Victim, len(problem.files)),
+    )
+    return world
+
+
+def _fluid(
+    problem: ReplicationProblem, flows: int, noise: Noise | None, make: Maker
+) -> Fluid:
+    """Return the resources of *problem* and so many *flows*."""
+    crossed = CROSSED_WITH_DISKS if problem.task_disk else CROSSED
+    return make.table(
+        Fluid,
+        crossed=crossed,
+        latency=0.0 if noise is None else noise.latency_seconds,
+        flows=make.records(Flow, flows),
+        resources=_resources(problem, make),
         busy=make.records(Busy, flows),
         use=make.ints([0] * (crossed * flows)),
-        victims=make.records(Victim, len(problem.files)),
         weights=make.floats([1.0] if noise is None else noise.weights()),
     )
-    if noise is not None:
-        world.latency = noise.latency_seconds
-    return world
 
 
 def _places(plan: Queues, listed: Sequence[int], make: Maker) -> list[Place]:

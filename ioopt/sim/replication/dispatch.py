@@ -5,7 +5,6 @@
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from graphlib import TopologicalSorter
-from heapq import heappop, heappush
 from math import inf
 
 from ioopt.compiled.library import Engine
@@ -28,6 +27,7 @@ from ioopt.problems.replication import (
     Task,
 )
 from ioopt.protocols import Simulation
+from ioopt.sim.clock import Events
 from ioopt.sim.replication import kernel
 from ioopt.sim.replication.build import (
     Noise,
@@ -193,7 +193,7 @@ class _Run(DispatchView):
         queue = [0] if problem.tasks else []
         places = Queues([queue] * len(problem.nodes), eviction, options=self.options)
         self.world = build_world(problem, places, make, link, (), actual, room, noise)
-        self.world.draw = draw
+        self.world.fluid.draw = draw
         self.step = make.function(kernel.begin_or_advance)
         self.record: list[tuple[float, int, int, int]] = []
         self.order: list[list[int]] = [[] for _ in problem.nodes]
@@ -203,7 +203,7 @@ class _Run(DispatchView):
         self._waits = TopologicalSorter(dict(enumerate(problem.predecessors)))
         self._waits.prepare()
         self._release = [task.release_seconds for task in problem.tasks]
-        self._to_arrive: list[tuple[float, int]] = []
+        self._to_arrive = Events()
         self._ended = 0
         self._instant = -1.0
         self._times: dict[int, list[float]] = {}
@@ -276,9 +276,8 @@ class _Run(DispatchView):
         self._waits.done(*self.world.finished[self._ended : ended])
         self._ended = ended
         for k in self._waits.get_ready():
-            heappush(self._to_arrive, (self._release[k], k))
-        while self._to_arrive and self._to_arrive[0][0] <= self._instant:
-            _, k = heappop(self._to_arrive)
+            self._to_arrive.add(self._release[k], k)
+        for k in self._to_arrive.due(self._instant):
             insort(self.ready, k)
             for f in self.problem.inputs[k]:
                 self._readers.setdefault(f, set()).add(k)
@@ -383,8 +382,8 @@ class _Run(DispatchView):
             return None
         node = self.world.nodes[i]
         for y in (i, *range(node.first_slot, node.end_slot)):
-            if self.world.flows[y].file >= 0:
-                return self.world.flows[y].file
+            if self.world.fluid.flows[y].file >= 0:
+                return self.world.fluid.flows[y].file
         return None
 
     def unstarted(self, i: int) -> int | None:

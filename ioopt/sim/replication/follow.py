@@ -1,6 +1,6 @@
 """Simulate a bound plan: follow the graph of its actions in time (timeline rule 12).
 
-Rates are those of every other replay (:mod:`ioopt.sim.replication.moves`), with latency
+Rates are those of every other replay (:mod:`ioopt.sim.fluid`), with latency
 and unfair sharing if they are asked for. The plan decides everything else, so nothing
 here looks at queues, sources or victims.
 """
@@ -15,13 +15,12 @@ from ioopt.compiled.memory import Plain
 from ioopt.errors import SimulationError
 from ioopt.options import Deadline
 from ioopt.problems.replication import (
-    JUST_AFTER,
-    RELATIVE_AFTER,
     LinkModel,
     ReplicationPlan,
     ReplicationProblem,
 )
 from ioopt.protocols import Simulation
+from ioopt.sim.clock import Events, instant_of
 from ioopt.sim.replication.bound import REMOTE, Action, BoundGraph, BoundRun, graph_of
 from ioopt.sim.replication.build import Noise, Queues, build_world, require_actual
 from ioopt.sim.replication.kernel import reset_numbers
@@ -127,22 +126,22 @@ class Follower:
         """Set everything to time 0."""
         world = self.world
         reset_numbers(world)
-        world.draw = draw
-        for flow in world.flows:
+        world.fluid.draw = draw
+        for flow in world.fluid.flows:
             flow.file = -1
             flow.rate = 0.0
             flow.due = inf
         self.state = BoundRun(self.graph)
         self.used = list(self.held)
-        self.ends: dict[int, float] = {}
+        self.ends = Events()
         self.moving: dict[int, int] = {}
 
     def _next_instant(self) -> float:
         """Return the next time at which something ends or a task arrives."""
         run = self.world.run
-        soonest = min(self.ends.values(), default=inf)
+        soonest = self.ends.soonest if self.ends else inf
         for flow in self.moving:
-            soonest = min(soonest, self.world.flows[flow].due)
+            soonest = min(soonest, self.world.fluid.flows[flow].due)
         release = self.state.next_release(run.instant)
         if release is not None:
             soonest = min(soonest, release)
@@ -173,7 +172,7 @@ class Follower:
                 self._claim(action.node, file)
             entry.start = now
             computing = entry.compute / world.nodes[action.node].speed
-            self.ends[number] = now + (entry.overhead + computing)
+            self.ends.add(now + (entry.overhead + computing), number)
         elif action.kind == "transfer":
             self._claim(action.node, action.file)
             flow = free_slot(world, action.node)
@@ -230,15 +229,13 @@ class Follower:
         """Set the time to *now*, and end everything that is due at this instant."""
         run = self.world.run
         run.now = now
-        run.instant = now + JUST_AFTER + RELATIVE_AFTER * now
-        due = [n for n, end in self.ends.items() if end <= run.instant]
-        for number in due:
-            del self.ends[number]
+        run.instant = instant_of(now)
+        for number in self.ends.due(run.instant):
             self.world.entries[self._entry(self.graph.actions[number])].end = now
             run.last_end = now
             self.state.ended(number)
         for y in list(self.moving):
-            if self.world.flows[y].due <= run.instant:
+            if self.world.fluid.flows[y].due <= run.instant:
                 self._arrive(y)
 
     def _arrive(self, y: int) -> None:
@@ -246,7 +243,7 @@ class Follower:
         begin to move instead.
         """
         run = self.world.run
-        flow = self.world.flows[y]
+        flow = self.world.fluid.flows[y]
         run.changed = 1
         if flow.rate < 0.0 and self.sizes[flow.file] > 0:
             flow.rate = 0.0

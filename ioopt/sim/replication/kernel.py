@@ -9,12 +9,13 @@ Each node computes its queue in order. It stages the first unstarted task, one i
 transfer at a time. A file comes from the lowest-numbered node with a complete copy. If
 there is none and no node is receiving the file, it comes from remote storage. Space is
 freed file by file, on demand (:mod:`ioopt.sim.replication.disk`). Rates are max-min
-fair (:mod:`ioopt.sim.replication.moves`). At an instant all completions come first;
+fair (:mod:`ioopt.sim.fluid`). At an instant all completions come first;
 then passes over the nodes repeat until nothing changes. In workflows, tasks also write
 files, use several cores and have arrival times.
 """
 
-from ioopt.problems.replication import JUST_AFTER, RELATIVE_AFTER
+from ioopt.sim.clock import instant_of
+from ioopt.sim.fluid import left_on
 from ioopt.sim.replication.disk import (
     NO_PLACE,
     enter_cache,
@@ -24,7 +25,6 @@ from ioopt.sim.replication.disk import (
 )
 from ioopt.sim.replication.moves import (
     arrive,
-    bytes_of,
     free_flow,
     open_flow,
     set_off,
@@ -238,7 +238,7 @@ def end_steps(w: World, now: float) -> None:
         for x in range(node.first_core, node.first_core + node.running):
             c = w.cores[x].started
             w.cores[c].step_ended = 0
-            flow = w.flows[c]
+            flow = w.fluid.flows[c]
             if w.cores[c].end <= instant:
                 w.cores[c].step_ended = 1
             elif flow.due <= instant:
@@ -280,7 +280,7 @@ def end_flow(w: World, c: int, now: float) -> None:
     """End the read or write of the entry on core *c*; its file may enter the node's
     cache (workflow rule 27).
     """
-    flow = w.flows[c]
+    flow = w.fluid.flows[c]
     f = flow.file
     if w.logging and flow.row < len(w.transfers):
         w.transfers[flow.row].end = now
@@ -390,7 +390,7 @@ def reset_nodes(w: World) -> None:
         core.entry = -1
         core.end = float("inf")
         core.idle_since = 0.0
-    for flow in w.flows:
+    for flow in w.fluid.flows:
         flow.file = -1
         flow.target = -1
         flow.rate = 0.0
@@ -402,7 +402,7 @@ def reset_numbers(w: World) -> None:
     run = w.run
     run.now = 0.0
     run.last_end = 0.0
-    run.instant = JUST_AFTER
+    run.instant = instant_of(0.0)
     run.owed = 0
     run.remote_bytes = 0
     run.replica_bytes = 0
@@ -471,15 +471,16 @@ def hopeless(w: World, now: float, horizon: float) -> bool:
     if not w.shared:
         return False
     owed = float(w.run.owed)
-    for y in range(len(w.flows)):
-        flow = w.flows[y]
+    for y in range(len(w.fluid.flows)):
+        flow = w.fluid.flows[y]
         f = flow.file
         if f < 0:
             continue
         owes = flow.target < 0 and (w.files[f].keep > 0 or w.products_shared > 0)
         if flow.source < 0 or owes:
-            owed += bytes_of(w, y, now)
-    return now + owed / w.resources[w.num_nodes + w.num_storages].capacity > horizon
+            owed += left_on(w.fluid.flows[y], now)
+    link = w.fluid.resources[w.num_nodes + w.num_storages]
+    return now + owed / link.capacity > horizon
 
 
 def next_event(w: World) -> float:
@@ -492,7 +493,7 @@ def next_event(w: World) -> float:
     for core in w.cores:
         if core.end < soonest:
             soonest = core.end
-    for flow in w.flows:
+    for flow in w.fluid.flows:
         if flow.due < soonest:
             soonest = flow.due
     if not w.plain and w.run.arrived < w.num_tasks:
@@ -506,7 +507,7 @@ def complete(w: World, now: float) -> None:
     if now > run.instant:
         run.passed = -1
     run.passed += 1
-    instant = now + JUST_AFTER + RELATIVE_AFTER * now
+    instant = instant_of(now)
     run.now = now
     run.instant = instant
     if w.products_shared:
@@ -515,13 +516,13 @@ def complete(w: World, now: float) -> None:
         return
     for c in range(len(w.cores)):
         if w.cores[c].end <= instant:
-            if w.task_disk and w.flows[w.task_flows + c].file == DISK_USE:
+            if w.task_disk and w.fluid.flows[w.task_flows + c].file == DISK_USE:
                 w.cores[c].end = float("inf")
             else:
                 finish_task(w, c, now)
-    for y in range(len(w.flows)):
-        if w.flows[y].due <= instant:
-            if w.flows[y].file == DISK_USE:
+    for y in range(len(w.fluid.flows)):
+        if w.fluid.flows[y].due <= instant:
+            if w.fluid.flows[y].file == DISK_USE:
                 end_disk_use(w, y, now)
             else:
                 arrive(w, y, now)
@@ -533,7 +534,7 @@ def end_disk_use(w: World, y: int, now: float) -> None:
     """End the disk use on flow *y*, and its entry if that has computed; if the entry
     has just begun to compute, let the bytes move instead.
     """
-    if w.flows[y].rate < 0.0:
+    if w.fluid.flows[y].rate < 0.0:
         open_flow(w, y, now)
         return
     free_flow(w, y)
@@ -562,7 +563,7 @@ def passes(w: World, now: float) -> None:
         return
     run = w.run
     nodes = w.nodes
-    flows = w.flows
+    flows = w.fluid.flows
     workflow = not w.plain
     moved = True
     while moved:

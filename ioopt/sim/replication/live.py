@@ -113,7 +113,7 @@ class LiveRun:
         if action.kind == "task":
             self._world.cores[self._place.pop(number)].end = 0.0
         elif action.kind != "eviction":
-            self._world.flows[self._place.pop(number)].due = 0.0
+            self._world.fluid.flows[self._place.pop(number)].due = 0.0
 
     def _evictions(self) -> list[Action]:
         """Return the evictions in the log, and empty the log."""
@@ -128,7 +128,7 @@ class LiveRun:
         """Add the transfers and saves that have just set off to those that begin now;
         they end when :meth:`ended` says so.
         """
-        for y, flow in enumerate(self._world.flows):
+        for y, flow in enumerate(self._world.fluid.flows):
             if flow.file < 0 or flow.row < self._transfers:
                 continue
             flow.due = inf

@@ -6,108 +6,12 @@ that receive several files at once have further flows. The text runs as plain Py
 compiled (:mod:`ioopt.compiled.memory`).
 """
 
+from ioopt.sim.fluid import CLOSED, CROSSED, begin_flow, share_rates, weight_of
 from ioopt.sim.replication.disk import clear_room, lacking, make_room, settle_in
 from ioopt.sim.replication.world import DISK_USE, IDLE, OPEN, World
 
 FASTER = 1e-9
 """Relative difference below which rates count as equal."""
-CROSSED = 3
-"""Largest number of resources that a transfer crosses."""
-CROSSED_WITH_DISKS = 4
-"""The same where the disks of nodes are resources of their own."""
-CLOSED = -1.0
-"""Rate of a flow whose bytes do not move yet, because of the latency."""
-WEIGHTS = 8191
-"""Number of different weights; a prime number."""
-BY_FILE = 7919
-BY_RECEIVER = 1543
-BY_DRAW = 4801
-"""Factors with which a file, a receiver and a draw select a weight (timeline rule
-10).
-"""
-
-
-def fill(w: World, num_busy: int) -> None:
-    """Write the max-min fair rate of every busy flow into ``w.busy`` (Bertsekas and
-    Gallager, Section 6.5.2).
-
-    The rates of all flows grow together, in proportion to their weights, until a
-    resource is full. The flows that cross it keep their rate, and the others grow on.
-    Flow number *j* of ``w.busy`` crosses
-    the resources ``w.use[n * j : n * j + n]``, n being ``w.crossed``; -1 stands for
-    none. A flow that crosses no resource gets the rate infinity.
-    """
-    use = w.use
-    crossed = w.crossed
-    open_resources(w, num_busy)
-    waiting = num_busy
-    while waiting > 0:
-        tight = tightest(w, num_busy)
-        share = float("inf")
-        if tight >= 0:
-            share = w.resources[tight].left / w.resources[tight].crossing
-        for j in range(num_busy):
-            if w.busy[j].rate >= 0.0:
-                continue
-            x = j * crossed
-            crosses = use[x] == tight or use[x + 1] == tight or use[x + 2] == tight
-            if crossed > CROSSED:
-                crosses = crosses or use[x + 3] == tight
-            if crosses or tight < 0:
-                keep_rate(w, j, share * w.flows[w.busy[j].flow].weight)
-                waiting -= 1
-
-
-def open_resources(w: World, num_busy: int) -> None:
-    """Give the resources that busy flows cross their whole rate, and add up the weights
-    of these flows; no flow has a rate yet.
-    """
-    use = w.use
-    crossed = w.crossed
-    for x in range(num_busy * crossed):
-        if use[x] >= 0:
-            resource = w.resources[use[x]]
-            resource.left = resource.capacity
-            resource.crossing = 0.0
-    for j in range(num_busy):
-        busy = w.busy[j]
-        busy.rate = -1.0
-        weight = w.flows[busy.flow].weight
-        for x in range(j * crossed, (j + 1) * crossed):
-            if use[x] >= 0:
-                w.resources[use[x]].crossing += weight
-
-
-def tightest(w: World, num_busy: int) -> int:
-    """Return the first resource with the least rate left for each weight of the flows
-    without a rate; -1 if no such flow crosses a resource.
-    """
-    use = w.use
-    resources = w.resources
-    crossed = w.crossed
-    share = float("inf")
-    tight = -1
-    for j in range(num_busy):
-        if w.busy[j].rate >= 0.0:
-            continue
-        for x in range(j * crossed, (j + 1) * crossed):
-            if use[x] >= 0:
-                resource = resources[use[x]]
-                if resource.left < share * resource.crossing:
-                    share = resource.left / resource.crossing
-                    tight = use[x]
-    return tight
-
-
-def keep_rate(w: World, j: int, rate: float) -> None:
-    """Give busy flow *j* its *rate*, which its resources lose."""
-    w.busy[j].rate = rate
-    weight = w.flows[w.busy[j].flow].weight
-    for x in range(j * w.crossed, (j + 1) * w.crossed):
-        if w.use[x] >= 0:
-            resource = w.resources[w.use[x]]
-            resource.crossing -= weight
-            resource.left = max(0.0, resource.left - rate)
 
 
 def stage(w: World, i: int, now: float) -> bool:
@@ -147,20 +51,13 @@ def set_off(w: World, y: int, f: int, source: int, target: int, now: float) -> N
     -1 stands for the remote storage.
     """
     run = w.run
-    flow = w.flows[y]
-    size = w.files[f].size
+    flow = w.fluid.flows[y]
     flow.file = f
     flow.source = source
     flow.target = target
-    flow.left = size
-    flow.since = now
-    flow.weight = weight_of(w, f, target)
-    if w.draw > 0 and w.latency > 0.0:
-        flow.rate = CLOSED
-        flow.due = now + w.latency
-    else:
-        flow.rate = 0.0
-        flow.due = now if size == 0 else float("inf")
+    receiver = w.num_nodes if target < 0 else target
+    flow.weight = weight_of(w.fluid, f, receiver)
+    if begin_flow(w.fluid, flow, w.files[f].size, now):
         run.changed = 1
     n = run.transfers
     if w.logging and n < len(w.transfers):
@@ -172,19 +69,6 @@ def set_off(w: World, y: int, f: int, source: int, target: int, now: float) -> N
         transfer.begun = run.starts
     flow.row = n
     run.transfers = n + 1
-
-
-def weight_of(w: World, f: int, target: int) -> float:
-    """Return the weight of a flow that brings file *f* to node *target*, or to the
-    remote storage if that is -1 (timeline rule 10).
-    """
-    if w.draw == 0:
-        return 1.0
-    receiver = target
-    if target < 0:
-        receiver = w.num_nodes
-    selected = BY_FILE * f + BY_RECEIVER * receiver + BY_DRAW * w.draw
-    return w.weights[selected % WEIGHTS]
 
 
 def start_transfer(w: World, i: int, now: float) -> bool:
@@ -221,10 +105,10 @@ def free_slot(w: World, i: int) -> int:
     """Return a flow on which node *i* can receive another file; -1 if all its flows are
     in use.
     """
-    if w.flows[i].file < 0:
+    if w.fluid.flows[i].file < 0:
         return i
     for y in range(w.nodes[i].first_slot, w.nodes[i].end_slot):
-        if w.flows[y].file < 0:
+        if w.fluid.flows[y].file < 0:
             return y
     return -1
 
@@ -290,7 +174,7 @@ def carry(w: World, i: int, now: float) -> bool:
 
     Return whether a transfer started.
     """
-    if w.flows[i].file >= 0:
+    if w.fluid.flows[i].file >= 0:
         return False
     node = w.nodes[i]
     number = max(0, w.run.opened - 1)
@@ -314,14 +198,14 @@ def least_loaded(w: World, i: int, f: int) -> int:
 
     Some node must hold the file.
     """
-    resources = w.resources
-    use = w.use
+    resources = w.fluid.resources
+    use = w.fluid.use
     for resource in resources:
         resource.crossing = 0.0
-    for flow in w.flows:
+    for flow in w.fluid.flows:
         if flow.file >= 0 and w.files[flow.file].size > 0:
             cross(w, flow.file, flow.source, flow.target, 0)
-            for x in range(w.crossed):
+            for x in range(w.fluid.crossed):
                 if use[x] >= 0:
                     resources[use[x]].crossing += 1
     best = -1
@@ -394,40 +278,31 @@ def share_out(w: World, now: float) -> None:
     whose rate has changed.
     """
     count = 0
-    for y in range(len(w.flows)):
-        flow = w.flows[y]
+    for y in range(len(w.fluid.flows)):
+        flow = w.fluid.flows[y]
         if flow.file == IDLE or flow.rate < 0.0:
             continue
         if flow.file == DISK_USE:
-            for x in range(w.crossed * count, w.crossed * (count + 1)):
-                w.use[x] = -1
-            w.use[w.crossed * count] = disk_of(w, flow.target)
+            for x in range(w.fluid.crossed * count, w.fluid.crossed * (count + 1)):
+                w.fluid.use[x] = -1
+            w.fluid.use[w.fluid.crossed * count] = disk_of(w, flow.target)
         elif w.files[flow.file].size == 0:
             continue
         else:
-            cross(w, flow.file, flow.source, flow.target, w.crossed * count)
-        w.busy[count].flow = y
+            cross(w, flow.file, flow.source, flow.target, w.fluid.crossed * count)
+        w.fluid.busy[count].flow = y
         count += 1
-    fill(w, count)
-    for j in range(count):
-        rate = w.busy[j].rate
-        flow = w.flows[w.busy[j].flow]
-        if rate != flow.rate:
-            flow.left = max(0.0, flow.left - flow.rate * (now - flow.since))
-            flow.since = now
-            flow.rate = rate
-            flow.due = now + flow.left / rate
+    share_rates(w.fluid, count, now)
     w.run.changed = 0
 
 
 def cross(w: World, f: int, source: int, target: int, x: int) -> None:
-    """Write to ``w.use`` the resources that file *f* crosses on its way from *source*
-    to *target*.
+    """Write to ``use`` the resources that file *f* crosses on its way from *source* to
+    *target*.
 
-    The resources fill ``w.crossed`` numbers from index *x* on; -1 stands for no
-    resource.
+    The resources fill ``crossed`` numbers from index *x* on; -1 stands for no resource.
     """
-    use = w.use
+    use = w.fluid.use
     if source >= 0 and target >= 0:
         use[x] = target
         use[x + 1] = source
@@ -458,10 +333,10 @@ def use_disk(w: World, i: int, c: int, now: float) -> None:
     node *i* while it computes (workflow rule 25).
     """
     entry = w.entries[w.cores[c].entry]
-    limited = w.resources[disk_of(w, i)].capacity < float("inf")
+    limited = w.fluid.resources[disk_of(w, i)].capacity < float("inf")
     if entry.disk_bytes == 0 or not limited:
         return
-    flow = w.flows[w.task_flows + c]
+    flow = w.fluid.flows[w.task_flows + c]
     flow.file = DISK_USE
     flow.source = i
     flow.target = i
@@ -476,7 +351,7 @@ def use_disk(w: World, i: int, c: int, now: float) -> None:
 
 def open_flow(w: World, y: int, now: float) -> None:
     """Let the bytes of flow *y* move from now on."""
-    flow = w.flows[y]
+    flow = w.fluid.flows[y]
     flow.rate = 0.0
     flow.since = now
     flow.due = float("inf")
@@ -485,17 +360,9 @@ def open_flow(w: World, y: int, now: float) -> None:
 
 def free_flow(w: World, y: int) -> None:
     """Let flow *y* be idle."""
-    w.flows[y].file = IDLE
-    w.flows[y].due = float("inf")
+    w.fluid.flows[y].file = IDLE
+    w.fluid.flows[y].due = float("inf")
     w.run.changed = 1
-
-
-def bytes_of(w: World, y: int, now: float) -> float:
-    """Return the bytes that the transfer on flow *y* still has to move."""
-    flow = w.flows[y]
-    if flow.rate < 0.0:
-        return flow.left
-    return max(0.0, flow.left - flow.rate * (now - flow.since))
 
 
 def arrive(w: World, y: int, now: float) -> None:
@@ -505,7 +372,7 @@ def arrive(w: World, y: int, now: float) -> None:
     If the latency of the transfer is over, its bytes begin to move instead.
     """
     run = w.run
-    flow = w.flows[y]
+    flow = w.fluid.flows[y]
     f = flow.file
     if flow.rate < 0.0 and w.files[f].size > 0:
         open_flow(w, y, now)

@@ -89,7 +89,7 @@ def noisy_makespans(
     replay = make.function(kernel.replay)
     found = []
     for draw in range(first, first + draws):
-        world.draw = draw
+        world.fluid.draw = draw
         makespan, code = replay(world, float("inf"))
         if code == kernel.STUCK:
             raise stuck(problem, world, parsed, plan.carry_out)

@@ -15,12 +15,6 @@ from itertools import islice, pairwise
 from math import inf
 from typing import Any
 
-from ioopt.models.replication.workflow_bound import (
-    WorkflowBound,
-    bounds_of,
-    makespan_bound_seconds,
-    transfer_bound_seconds,
-)
 from ioopt.problems.base import Json
 from ioopt.problems.replication import (
     LinkModel,
@@ -61,22 +55,6 @@ class Replay:
     makespan_seconds: float
 
 
-def link_bound_seconds(problem: ReplicationProblem) -> float:
-    """Return a lower bound on the makespan of every plan, in seconds, if all nodes
-    fetch over one shared link.
-
-    The bound is the number of bytes to fetch divided by the link's rate, plus the least
-    compute time of a task. Each file that tasks read, and that no node holds or makes,
-    counts once.
-    """
-    wanted = sum(
-        problem.files[f].bytes for f in bounds_of(WorkflowBound, problem).first_touch
-    )
-    fastest = max(node.speed for node in problem.nodes)
-    least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
-    return wanted / problem.network.remote_bytes_per_second + least
-
-
 def report(
     problem: ReplicationProblem,
     link: LinkModel | None,
@@ -89,8 +67,7 @@ def report(
     by task id.
     """
     makespan = replay.makespan_seconds
-    copied = replay.listed.copy_files
-    metrics = metrics_of(problem, link, replay.world.run, makespan, copied)
+    metrics = metrics_of(problem, link, replay.world.run, makespan)
     schedule = schedule_of(problem, replay)
     schedule["link"] = metrics["link_model"]
     if actual is not None:
@@ -144,18 +121,11 @@ def metrics_of(
     link: LinkModel | None,
     run: Run,
     makespan: float,
-    copied: Sequence[int] = (),
 ) -> Json:
-    """Return the metrics of a replay that ended at *makespan* seconds.
-
-    *copied* are the files of the copy entries.
-    """
-    shared = (link or problem.network.remote_link) == "shared"
-    metrics = {
+    """Return the metrics of a replay that ended at *makespan* seconds."""
+    metrics: Json = {
         "makespan_seconds": makespan,
-        "link_bound_seconds": link_bound_seconds(problem) if shared else None,
-        "lower_bound_seconds": makespan_bound_seconds(problem, link, copied),
-        "link_model": "shared" if shared else "per-node",
+        "link_model": link or problem.network.remote_link,
         "remote_bytes": run.remote_bytes,
         "replica_bytes": run.replica_bytes,
         "remote_transfers": run.fetches,
@@ -167,7 +137,6 @@ def metrics_of(
             "saved_bytes": run.saved_bytes,
             "spills": run.spills,
             "products_refetched": run.refetched,
-            "transfer_bound_seconds": transfer_bound_seconds(problem, link, copied),
         }
     if problem.is_shared:
         metrics["cached_bytes"] = run.cached_bytes

@@ -9,6 +9,7 @@ f``. The records are made by :mod:`ioopt.sim.replication.build`.
 from dataclasses import dataclass
 
 from ioopt.compiled.memory import Int8, Int32
+from ioopt.sim.fluid import Fluid
 
 
 @dataclass(slots=True)
@@ -214,50 +215,6 @@ class Move:
 
 
 @dataclass(slots=True)
-class Flow:
-    """A flow carries one transfer at a time: ``file`` from ``source`` to ``target``.
-
-    ``left`` bytes were left at the time ``since``; since then they move at ``rate``.
-    ``due``: the end. ``rate`` is -1 during the latency: then ``due`` is the time from
-    which bytes move. ``weight``: its weight in the sharing of rates (timeline rule 10).
-    ``row``: the number of the transfer. ``file`` is IDLE if the flow is idle, DISK_USE
-    if it carries what an entry reads and writes on its own disk (workflow rule 25).
-    """
-
-    left: float
-    rate: float
-    since: float
-    due: float
-    weight: float
-    row: int
-    file: Int32
-    source: Int32
-    target: Int32
-
-
-@dataclass(slots=True)
-class Busy:
-    """Scratch of the sharing of rates: a busy flow, and its new rate."""
-
-    rate: float
-    flow: Int32
-
-
-@dataclass(slots=True)
-class Resource:
-    """What transfers cross: the interfaces of nodes, the storages, the shared link, the
-    private links and, if entries use disks, the disks of nodes; in this order.
-
-    ``left`` and ``crossing`` are scratch: the rate that is left, and the weights of the
-    flows that cross it.
-    """
-
-    capacity: float
-    left: float
-    crossing: float
-
-
-@dataclass(slots=True)
 class Victim:
     """Scratch of evictions: a file that may leave a node, and its key."""
 
@@ -350,8 +307,12 @@ class World:
     the flows from ``task_flows`` on carry that, one for each core. ``products_shared``:
     1 if all files are on shared storage. Then the only flows are one for each core,
     which carries what the entry on that core reads and writes, and ``caches_made`` is 1
-    if products enter the cache of the node that writes them. ``crossed`` is the
-    largest number of resources that a flow crosses.
+    if products enter the cache of the node that writes them.
+
+    The resources of ``fluid`` are the interfaces of nodes, the storages, the shared
+    link, the private links and, if entries use disks, the disks of nodes; in this
+    order. The ``file`` of a flow is IDLE if the flow is idle, DISK_USE if it carries
+    what an entry reads and writes on its own disk (workflow rule 25).
 
     The plan: ``policy`` numbers its eviction policy. ``num_entries`` is the number of
     places in use. ``barriers``: 1 if rounds open one after the other. ``growing``: 1 if
@@ -361,13 +322,8 @@ class World:
     ``clearing``: 1 if places say how much room to make; ``carried``: 1 if moves are
     carried out.
 
-    Latency and unfair sharing (timeline rules 9 and 10): ``draw`` is the number of the
-    draw of weights; 0 is the exact replay, with neither. In a draw, bytes move
-    ``latency`` seconds after the start of a transfer. ``weights``: the weights of which
-    each draw takes others.
-
     ``logging``: 1 if transfers, evictions and times of entries are logged, in the order
-    of their starts. ``use``: scratch, ``crossed`` resources for each busy flow.
+    of their starts.
     """
 
     num_nodes: int
@@ -389,10 +345,8 @@ class World:
     task_flows: int
     products_shared: int
     caches_made: int
-    crossed: int
-    draw: int
-    latency: float
     run: Run
+    fluid: Fluid
     files: list[File]
     nodes: list[Node]
     cells: list[Cell]
@@ -407,14 +361,9 @@ class World:
     rounds: list[Round]
     drops: list[Drop]
     moves: list[Move]
-    flows: list[Flow]
-    resources: list[Resource]
     transfers: list[Transfer]
     evictions: list[Eviction]
-    busy: list[Busy]
-    use: list[int]
     victims: list[Victim]
-    weights: list[float]
 
 
 IDLE = -1

@@ -1,4 +1,4 @@
-"""Replay plans of work directories (rules B3 and B4), and add bounds.
+"""Replay plans of work directories (rules B3 and B4).
 
 The replay needs no clock. It lists the starts in order of time. Bytes and cores are
 held from the start that takes them to the first start at which they are free again. The
@@ -17,7 +17,6 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from ioopt.errors import SimulationError
-from ioopt.models.work_directory.bounds import makespan_bounds, peak_bound
 from ioopt.options import Deadline
 from ioopt.problems.base import Json, collector_paused
 from ioopt.problems.work_directory import (
@@ -295,9 +294,7 @@ def simulate(
     """Replay *plan*, and return the metrics and the schedule; without a *deadline*,
     also the timeline.
 
-    The metrics also contain the lower bounds, which hold for the planned times. The
-    bound on the makespan is left out if *actual* times replace the planned ones. Either
-    bound is left out if *deadline* passes before it is computed.
+    *actual* gives compute seconds that replace the planned ones, keyed by task id.
     """
     with collector_paused():
         return _simulated(problem, plan, actual, deadline)
@@ -312,10 +309,6 @@ def _simulated(
     """Replay *plan* as :func:`simulate` says."""
     found = carried_out(problem, plan, actual)
     quota = None if plan.ignore_quota else problem.quota_bytes
-    metrics = {**found.metrics, **_bounds(problem, quota, deadline)}
-    if actual is not None:
-        # This bound is valid for the planned times only.
-        metrics.pop("lower_bound_seconds", None)
     stages = [stage(task.id) for task in problem.tasks]
     rows = [
         {
@@ -331,31 +324,13 @@ def _simulated(
     if actual is not None:
         schedule["actual_compute_seconds"] = dict(actual)
     if deadline is not None:
-        return Simulation(schedule, metrics)
+        return Simulation(schedule, found.metrics)
     parts = []
     for k, (start, end) in found.times.items():
         row = f"sample {problem.samples[k] + 1}"
         parts.append(Interval(start, end, row, "compute", problem.tasks[k].id))
     timeline = replace(Timeline.of(parts), counters={"bytes inside": found.use})
-    return Simulation(schedule, metrics, timeline)
-
-
-def _bounds(
-    problem: WorkDirectoryProblem, quota: int | None, deadline: Deadline | None
-) -> Json:
-    """Return the lower bounds on peak and makespan that can be computed before
-    *deadline*.
-    """
-    found: Json = {}
-    if deadline is not None and deadline.expired():
-        return found
-    peak = peak_bound(problem, deadline)
-    if peak.complete:
-        found["peak_bound_bytes"] = peak.bound
-    seconds = makespan_bounds(problem, quota, deadline)
-    if seconds.complete:
-        found["lower_bound_seconds"] = float(seconds.bound)
-    return found
+    return Simulation(schedule, found.metrics, timeline)
 
 
 def stage(task: str) -> str:

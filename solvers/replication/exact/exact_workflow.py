@@ -36,13 +36,13 @@ from ioopt.problems.replication import (
 )
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason, relative_gap
+from ioopt.sim.fluid import Flow
 from ioopt.sim.replication.build import Queues, build_world, maker_for
 from ioopt.sim.replication.simulate import simulate
 from ioopt.sim.replication.world import (
     Cell,
     Core,
     File,
-    Flow,
     Node,
     Place,
     Read,
@@ -520,7 +520,7 @@ class QueueSearch:
             cells=make.records(Cell, rows * len(world.cells)),
             reads=make.records(Read, rows * len(world.reads)),
             cores=make.records(Core, rows * len(world.cores)),
-            flows=make.records(Flow, rows * len(world.flows)),
+            flows=make.records(Flow, rows * len(world.fluid.flows)),
             places=make.records(Place, rows * len(world.places)),
             finished=make.ints([0] * (rows * len(world.finished))),
         )

@@ -8,14 +8,15 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ioopt.checks.replication.check import check
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.replication.aggregated import num_columns
 from ioopt.models.replication.static import (
     Cycles,
     Moves,
     StaticInstance,
+    copied_in_cycles,
     from_plan,
+    is_feasible,
     reduce,
     to_plan,
 )
@@ -197,8 +198,7 @@ def _offered(search: Search, start: ReplicationPlan) -> bool:
     moves = from_plan(search.instance, start)
     if moves is None or (moves.copies and not search.replication):
         return False
-    plan = to_plan(search.instance, moves, search.cycles == "printed")
-    if check(search.instance.problem, plan, None).violations:
+    if not is_feasible(search.instance, moves, search.cycles):
         return False
     search.offer(moves)
     return True
@@ -375,7 +375,7 @@ def _outcome(
     metrics, said = _one_round(search)
     notes += said
     if search.cycles == "printed":
-        notes.extend(cycle_notes(problem, plan))
+        notes.extend(cycle_notes(instance, search.moves))
     if not search.replication:
         notes.append("the bound proven is that of plans without copies between nodes")
     return Outcome(
@@ -401,16 +401,16 @@ def one_round_note(seconds: float) -> str:
     )
 
 
-def cycle_notes(problem: ReplicationProblem, plan: ReplicationPlan) -> list[str]:
-    """Return a note if copies in a plan of the printed model form a cycle, else no
+def cycle_notes(instance: StaticInstance, moves: Moves) -> list[str]:
+    """Return a note if copies in a solution of the printed model form a cycle, else no
     notes.
     """
-    strict = plan.model_copy(update={"moves": "static"})
-    cycles = [v for v in check(problem, strict, None).violations if v.rule == "forest"]
+    cycles = copied_in_cycles(instance, moves)
     if not cycles:
         return []
+    first = instance.problem.files[instance.files[cycles[0]]].id
     return [
-        f"{len(cycles)} file(s), such as {cycles[0].item}, are copied in a cycle "
+        f"{len(cycles)} file(s), such as {first}, are copied in a cycle "
         "with no source: the printed model allows it, but its batch time cannot "
         "be reached; the replay stages files on demand"
     ]

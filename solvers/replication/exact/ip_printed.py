@@ -5,11 +5,12 @@ The solver is the baseline for ``ip``.
 
 from dataclasses import replace
 
-from ioopt.checks.replication.check import check
+from ioopt.models.replication.batch_time import moves_seconds
 from ioopt.models.replication.bounds import quick
 from ioopt.models.replication.printed import PrintedModel, num_terms
 from ioopt.models.replication.static import (
     Cycles,
+    Moves,
     StaticInstance,
     enough_disk,
     reduce,
@@ -81,8 +82,8 @@ def solve(
         )
     moves = tidied(model.instance, model.moves(answer.values))
     plan = to_plan(model.instance, moves, settings.cycles == "printed")
-    bound = proven_bound(model.instance, answer, plan)
-    notes = cycle_notes(problem, plan)
+    bound = proven_bound(model.instance, answer, moves)
+    notes = cycle_notes(model.instance, moves)
     if relays_matter(model.instance) and settings.replication:
         notes.append(
             "bound and status are those of plans that copy files only to nodes "
@@ -107,18 +108,18 @@ def solve(
 
 
 def proven_bound(
-    instance: StaticInstance, answer: BackendAnswer, plan: ReplicationPlan
+    instance: StaticInstance, answer: BackendAnswer, moves: Moves
 ) -> float | None:
     """Return the lower bound that *answer* proves, in seconds; None if it has none.
 
-    The bound is rounded up to a multiple of the time unit. If *plan* is proven optimal,
-    the bound is the exact batch time of the plan.
+    The bound is rounded up to a multiple of the time unit. If *moves* are proven
+    optimal, the bound is their batch time.
     """
     if answer.bound is None:
         return None
     if answer.status is not Status.OPTIMAL:
         return instance.lift(answer.bound)
-    exact = check(instance.problem, plan, None).objectives["additive_seconds"]
+    exact = max(moves_seconds(instance, moves))
     close = abs(exact - answer.bound) <= 1e-6 * max(1.0, abs(exact))
     return exact if close else instance.lift(answer.bound)
 

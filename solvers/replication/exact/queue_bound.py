@@ -15,8 +15,8 @@ complete the queues and for every eviction policy. It is the largest of three:
 from dataclasses import dataclass
 
 from ioopt.compiled.memory import Int32
+from ioopt.sim.fluid import left_on
 from ioopt.sim.replication.disk import NO_PLACE, is_open, queue_end
-from ioopt.sim.replication.moves import bytes_of
 from ioopt.sim.replication.world import World
 
 LOOSE = 0
@@ -181,8 +181,8 @@ def earliest(w: World, path: Path, k: int, i: int) -> float:
         reader = cell.next_place
         if not (coming or here or NO_PLACE < reader < p):
             missing += w.files[f].size
-    if missing > 0 and first and w.flows[i].file >= 0:
-        missing += bytes_of(w, i, now)
+    if missing > 0 and first and w.fluid.flows[i].file >= 0:
+        missing += left_on(w.fluid.flows[i], now)
     start = max(start, begun + missing * path.near)
     return max(start, cores_free(w, k, i))
 
@@ -214,15 +214,15 @@ def arrival(w: World, path: Path, f: int, i: int) -> float:
             hop = file.size * path.near
         return path.tasks[maker].end + hop
     if w.cells[i * w.num_files + f].has == 2:
-        left = bytes_of(w, i, now)
+        left = left_on(w.fluid.flows[i], now)
         return now + left * path.near
     if file.copies > 0:
         return now + file.size * path.near
     if file.flying > 0:
         flight = float("inf")
         for j in range(w.num_nodes):
-            if w.flows[j].file == f:
-                flight = min(flight, bytes_of(w, j, now))
+            if w.fluid.flows[j].file == f:
+                flight = min(flight, left_on(w.fluid.flows[j], now))
         return now + (flight + file.size) * path.near
     if file.saved == 2:
         return now + path.files[f].far
@@ -388,12 +388,12 @@ def owe_bytes(w: World, path: Path) -> float:
             saves += file.size
         elif file.need > 0 and nowhere(w, f):
             path.files[f].owed = file.size
-    for y in range(len(w.flows)):
-        flow = w.flows[y]
+    for y in range(len(w.fluid.flows)):
+        flow = w.fluid.flows[y]
         if flow.file < 0:
             continue
         if y < w.num_nodes and flow.source < 0:
-            path.files[flow.file].owed += bytes_of(w, y, now)
+            path.files[flow.file].owed += left_on(w.fluid.flows[y], now)
         elif y >= w.num_nodes and w.files[flow.file].keep:
-            saves += bytes_of(w, y, now)
+            saves += left_on(w.fluid.flows[y], now)
     return saves

@@ -13,6 +13,7 @@ branch.
 from dataclasses import dataclass
 
 from ioopt.compiled.text import copy_record
+from ioopt.sim.fluid import Flow
 from ioopt.sim.replication.disk import NO_PLACE, is_open, queue_end
 from ioopt.sim.replication.kernel import (
     complete,
@@ -28,7 +29,6 @@ from ioopt.sim.replication.world import (
     Cell,
     Core,
     File,
-    Flow,
     Node,
     Place,
     Read,
@@ -172,8 +172,8 @@ def save(w: World, kept: States, row: int) -> None:
         copy_record(w.reads[x], kept.reads[row * len(w.reads) + x])
     for x in range(len(w.cores)):
         copy_record(w.cores[x], kept.cores[row * len(w.cores) + x])
-    for x in range(len(w.flows)):
-        copy_record(w.flows[x], kept.flows[row * len(w.flows) + x])
+    for x in range(len(w.fluid.flows)):
+        copy_record(w.fluid.flows[x], kept.flows[row * len(w.fluid.flows) + x])
     for x in range(len(w.places)):
         copy_record(w.places[x], kept.places[row * len(w.places) + x])
     for x in range(w.run.ended):
@@ -193,8 +193,8 @@ def restore(w: World, kept: States, row: int) -> None:
         copy_record(kept.reads[row * len(w.reads) + x], w.reads[x])
     for x in range(len(w.cores)):
         copy_record(kept.cores[row * len(w.cores) + x], w.cores[x])
-    for x in range(len(w.flows)):
-        copy_record(kept.flows[row * len(w.flows) + x], w.flows[x])
+    for x in range(len(w.fluid.flows)):
+        copy_record(kept.flows[row * len(w.fluid.flows) + x], w.fluid.flows[x])
     for x in range(len(w.places)):
         copy_record(kept.places[row * len(w.places) + x], w.places[x])
     for x in range(w.run.ended):

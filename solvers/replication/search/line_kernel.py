@@ -56,12 +56,12 @@ def noisy_mean(
     limit = most * count
     total = 0.0
     for draw in range(first, first + count):
-        w.draw = draw
+        w.fluid.draw = draw
         total += score(w, fetch_cost, copy_cost, limit - total)
         if total > limit:
-            w.draw = 0
+            w.fluid.draw = 0
             return float("inf")
-    w.draw = 0
+    w.fluid.draw = 0
     return total / count
 
 
@@ -77,18 +77,18 @@ def batch_time(w: World, fetch_cost: float, copy_cost: float) -> float:
         busy = 0.0
         for p in range(node.first_place, node.end_place):
             busy += w.entries[w.places[p].entry].compute / node.speed
-        w.resources[i].left = busy
+        w.fluid.resources[i].left = busy
     for n in range(w.run.transfers):
         transfer = w.transfers[n]
         size = w.files[transfer.file].size
         cost = fetch_cost
         if transfer.source >= 0:
             cost = copy_cost
-            w.resources[transfer.source].left += size * cost
-        w.resources[transfer.destination].left += size * cost
-    most = w.resources[0].left
+            w.fluid.resources[transfer.source].left += size * cost
+        w.fluid.resources[transfer.destination].left += size * cost
+    most = w.fluid.resources[0].left
     for i in range(1, w.num_nodes):
-        most = max(most, w.resources[i].left)
+        most = max(most, w.fluid.resources[i].left)
     return most
 
 

@@ -10,8 +10,8 @@ from dataclasses import replace
 from functools import cached_property
 from math import inf
 
-from ioopt.checks.replication.check import check
 from ioopt.errors import NotApplicableError, OutOfTime
+from ioopt.models.replication.batch_time import plan_seconds
 from ioopt.models.replication.bounds import area_seconds
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import AtMost
@@ -393,9 +393,11 @@ class LinkAwareRun:
     def _replayed(self, plan: ReplicationPlan, queues: Queues, origin: str) -> float:
         """Return the measure, in seconds, of *plan*, whose tasks are in *queues*."""
         if not is_queues(self.problem, plan):
-            schedule = simulate(self.problem, plan).schedule
-            found = check(self.problem, plan, schedule).objectives
-            return found.get(self.objective_name, inf)
+            replay = simulate(self.problem, plan)
+            if self.additive:
+                transfers = replay.schedule["transfers"]
+                return plan_seconds(self.problem, plan, queues, transfers)
+            return float(replay.metrics["makespan_seconds"])
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:

@@ -7,9 +7,9 @@ from replication_samples import made
 
 import ioopt
 from ioopt.errors import SimulationError, UnsolvableInstanceError
+from ioopt.models.replication.stated_bounds import link_bound_seconds
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.registry import solvers_for
-from ioopt.sim.replication.report import link_bound_seconds
 from ioopt.sim.replication.simulate import simulate
 
 
@@ -98,7 +98,6 @@ def test_link_bound_counts_what_is_read_and_not_held() -> None:
     data = pair().model_dump(mode="json")
     data["nodes"][1]["holds"] = ["f"]
     assert link_bound_seconds(ioopt.load(data)) == 7
-    metrics = simulate(
-        pair(), plan(order={"n0": ["a", "c"], "n1": ["b"]}), "per-node"
-    ).metrics
+    queues = plan(order={"n0": ["a", "c"], "n1": ["b"]})
+    metrics = ioopt.simulate(pair(), queues, link="per-node").metrics
     assert metrics["link_bound_seconds"] is None

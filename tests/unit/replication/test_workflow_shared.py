@@ -14,6 +14,7 @@ from shared_timeline import give_needs
 import ioopt
 from ioopt.checks.replication.check import check
 from ioopt.errors import IooptError, NotApplicableError
+from ioopt.models.replication.stated_bounds import stated_bounds
 from ioopt.models.replication.workflow_bound import (
     CacheBound,
     SharedBound,
@@ -62,11 +63,12 @@ def run(
     ran = simulate(problem, plan, engine=engine)
     report = check(problem, plan, ran.schedule)
     assert report.violations == ()
-    for name, value in ran.metrics.items():
+    metrics = {**ran.metrics, **stated_bounds(problem, ran.schedule)}
+    for name, value in metrics.items():
         if name not in report.ranges:
             assert report.metrics[name] == pytest.approx(value), name
     return {
-        **ran.metrics,
+        **metrics,
         "evicted": [row["file"] for row in ran.schedule["evictions"]],
     }
 
