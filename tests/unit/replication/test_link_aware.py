@@ -247,7 +247,7 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
     before, changed = state(), 0
     for _ in range(60):
         line_moves.keep(line, line.kept_order, line.kept_node, line.kept_cut)
-        line_moves.change_barriers(world, line)
+        line_moves.change(world, line)
         changed += line_moves.write_queues(world, line)
         assert sorted(line.order) == list(range(12))
         assert [line.order[p] for p in line.place] == list(range(12))
