@@ -258,6 +258,9 @@ class Body(Expressions):
                 node, "break and continue have no translation here; return instead"
             )
         for row in rows:
+            for part in ast.walk(node):
+                if _field_of(part, name) not in (None, *row):
+                    raise self._error(part, f"a row has no {_field_of(part, name)}")
             self._block(_of_row(statement, name, row) for statement in node.body)
 
     def _list_of_loop(self, node: ast.For, listed: Value) -> str:
@@ -428,18 +431,24 @@ def _loaded(target: ast.expr) -> ast.expr:
     )
 
 
+def _field_of(node: ast.AST, name: str) -> str | None:
+    """Return the field of variable *name* that *node* is; None if it is none."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.attr if node.value.id == name else None
+    return None
+
+
 def _of_row(statement: ast.stmt, name: str, row: dict[str, ast.expr]) -> ast.stmt:
     """Return a copy of *statement* for one row of a table: what the row has stands in
     the place of each field of *name*.
     """
 
     class Filled(ast.NodeTransformer):
-        def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-            inner = self.generic_visit(node)
-            assert isinstance(inner, ast.Attribute)
-            if isinstance(inner.value, ast.Name) and inner.value.id == name:
-                return ast.copy_location(row[inner.attr], node)
-            return inner
+        def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+            field = _field_of(node, name)
+            if field is None:
+                return self.generic_visit(node)
+            return ast.copy_location(copy.copy(row[field]), node)
 
     filled = Filled().visit(copy.deepcopy(statement))
     assert isinstance(filled, ast.stmt)
