@@ -252,3 +252,17 @@ def test_auto_keeps_a_fifth_of_a_limit_for_the_relaxation(monkeypatch, limit, se
     before = TransferBound(problem).seconds
     assert found.bound > 1.01 * before if searched < limit else found.bound == before
     assert found.stop is StopReason.TIME
+
+
+def test_the_job_shop_of_the_benchmark_bounds_the_makespan() -> None:
+    """Two nodes read two files of 4 s over one link: the second task ends at 8 + 6 s.
+
+    A file sent on to the other node would take another 2 s, which the shop leaves out.
+    """
+    pytest.importorskip("pyjobshop")
+    from bench.jobshop import job_shop
+
+    shop = job_shop(made(2, AB, {"ta": (6, "a"), "tb": (6, "b")}))
+    assert shop.proven
+    assert shop.makespan == shop.bound == 14
+    assert job_shop(made(2, AB, {"ta": (6, "ab"), "tb": (6, "b")})).bound == 14
