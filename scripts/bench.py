@@ -20,6 +20,7 @@ MODULES = {
     "bounds": "bench.bounds",
     "copy-entries": "bench.copy_entries",
     "foretold": "bench.foretold",
+    "job-shop": "bench.jobshop",
     "knapsack": "bench.knapsack",
     "records": "bench.records",
     "relaxation": "bench.relaxation",

@@ -1,4 +1,4 @@
-/* text 1aa6a1ff2279f60b01a4afd213741a03fb54346ab98e986ebbf002ea1af80eec */
+/* text 9402ac1999277871fa4fb9022afa6ab218758aace9977a270b0bbec8bf969fe4 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -157,13 +157,9 @@ static inline int64_t bit_count(int64_t a) {
 #define search_anneal_kernel_TEMPERATURES 512LL
 #define search_line_moves_BARRIER_MOVES 15LL
 #define search_line_moves_BARRIER_SHIFT 4LL
-#define search_line_moves_BLOCKS 25LL
 #define search_line_moves_EXCHANGES 20LL
-#define search_line_moves_FAMILIES 40LL
 #define search_line_moves_LONGEST_BLOCK 8LL
 #define search_line_moves_MODULUS 2147483647LL
-#define search_line_moves_SHIFTS 85LL
-#define search_line_moves_SWAPS 10LL
 #define sim_fluid_BY_DRAW 4801LL
 #define sim_fluid_BY_FILE 7919LL
 #define sim_fluid_BY_RECEIVER 1543LL
@@ -532,6 +528,11 @@ typedef struct {
 } replication_world_Victim;
 
 typedef struct {
+  int64_t task;
+  int64_t node;
+} search_anneal_kernel_Moved;
+
+typedef struct {
   int64_t seed;
 } search_line_moves_Chance;
 
@@ -708,6 +709,11 @@ typedef struct {
   replication_world_Victim *at;
   int64_t length;
 } list_replication_world_Victim;
+
+typedef struct {
+  search_anneal_kernel_Moved *at;
+  int64_t length;
+} list_search_anneal_kernel_Moved;
 
 typedef struct {
   search_line_moves_LineCell *at;
@@ -1091,11 +1097,13 @@ struct search_anneal_kernel_State {
   list_int64_t best_node;
   list_int64_t best_root;
   list_int64_t trail;
+  list_search_anneal_kernel_Moved moved;
   int64_t seed;
   int64_t step;
   int64_t best_load;
   int64_t best_over;
   int64_t trail_length;
+  int64_t num_moved;
 };
 
 struct search_line_moves_Line {
@@ -1450,18 +1458,24 @@ static inline int64_t replication_moves_stage(replication_world_World * w, int64
 static inline void replication_moves_start_save(replication_world_World * w, int64_t i, double now);
 static inline int64_t replication_moves_start_transfer(replication_world_World * w, int64_t i, double now);
 static inline void replication_moves_use_disk(replication_world_World * w, int64_t i, int64_t c, double now);
+static inline int64_t search_anneal_kernel_change(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline void search_anneal_kernel_change_root(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node);
 static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below);
 static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline int64_t search_anneal_kernel_exchange_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline int64_t search_anneal_kernel_exchange_tasks(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 static inline int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * data, int64_t file, int64_t node);
 static inline void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
-static inline void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root);
+static inline int64_t search_anneal_kernel_move_root(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 static inline int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node);
 static inline void search_anneal_kernel_read(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node, int64_t step);
 static inline void search_anneal_kernel_reroot(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node);
 EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t steps, int64_t total);
+static inline int64_t search_anneal_kernel_send_task(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 static inline void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node);
-static inline void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
+static inline void search_anneal_kernel_skip_draw(search_anneal_kernel_State * state);
+static inline void search_anneal_kernel_undo(search_anneal_kernel_Data * data, search_anneal_kernel_State * state);
 EXPORTED void search_line_kernel_anneal(replication_world_World * w, search_line_moves_Line * line, int64_t steps, int64_t first, int64_t total, double hot, double cold, double target);
 static inline double search_line_kernel_batch_time(replication_world_World * w, double fetch_cost, double copy_cost);
 static inline void search_line_kernel_begin(replication_world_World * w, search_line_moves_Line * line);
@@ -1474,10 +1488,12 @@ static inline void search_line_kernel_serve(replication_world_World * w, search_
 static inline void search_line_kernel_settle(replication_world_World * w, search_line_moves_Line * line, int64_t i, int64_t f);
 static inline void search_line_kernel_take_rules(replication_world_World * w, search_line_moves_Line * line);
 static inline double search_line_kernel_transfer_seconds(replication_world_World * w, search_line_moves_Line * line, double limit);
+static inline tuple_int_int search_line_moves_aim(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other);
 static inline void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line);
-static inline void search_line_moves_change_barriers(replication_world_World * w, search_line_moves_Line * line);
+static inline void search_line_moves_change_barrier(replication_world_World * w, search_line_moves_Line * line);
 static inline int64_t search_line_moves_draw(search_line_moves_Chance * chance, int64_t below);
-static inline void search_line_moves_exchange_nodes(replication_world_World * w, search_line_moves_Line * line, int64_t one, int64_t other);
+static inline void search_line_moves_exchange_nodes(replication_world_World * w, search_line_moves_Line * line);
+static inline void search_line_moves_exchange_tasks(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other);
 static inline int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed);
 static inline void search_line_moves_keep(search_line_moves_Line * line, list_int64_t order, list_int64_t node, list_int64_t cut);
 static inline void search_line_moves_keep_best(search_line_moves_Line * line);
@@ -1486,10 +1502,10 @@ static inline int64_t search_line_moves_pick(search_line_moves_Chance * chance, 
 static inline void search_line_moves_put_back(search_line_moves_Line * line);
 static inline int64_t search_line_moves_relative(replication_world_World * w, search_line_moves_Line * line, int64_t k);
 static inline void search_line_moves_send(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i);
-static inline void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i, int64_t most);
-static inline void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k);
-static inline void search_line_moves_shift(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
-static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i);
+static inline void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other);
+static inline void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other);
+static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other);
+static inline void search_line_moves_shift_task(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other);
 static inline double search_line_moves_uniform(search_line_moves_Chance * chance);
 static inline int64_t search_line_moves_write_queues(replication_world_World * w, search_line_moves_Line * line);
 static inline double sim_clock_instant_of(double now);
@@ -8383,6 +8399,37 @@ static inline void replication_moves_use_disk(replication_world_World * w, int64
   }
 }
 
+static inline int64_t search_anneal_kernel_change(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+  int64_t roots = 0;
+  int64_t kind = 0;
+  roots = (((data->copying == 1LL)) && ((data->num_files > 0LL)));
+  kind = search_anneal_kernel_draw(state, 8LL);
+  kind = (kind - (roots ? 1LL : 0LL));
+  if ((kind < 0LL)) {
+    return search_anneal_kernel_move_root(data, state);
+  }
+  kind = (kind - (roots ? 2LL : 0LL));
+  if ((kind < 0LL)) {
+    return search_anneal_kernel_exchange_roots(data, state);
+  }
+  kind = (kind - (roots ? 2LL : 5LL));
+  if ((kind < 0LL)) {
+    return search_anneal_kernel_exchange_tasks(data, state);
+  }
+  kind = (kind - (roots ? 3LL : 3LL));
+  if ((kind < 0LL)) {
+    return search_anneal_kernel_send_task(data, state);
+  }
+  return 0;
+}
+
+static inline void search_anneal_kernel_change_root(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t file, int64_t node) {
+  AT(state->trail, state->trail_length) = file;
+  AT(state->trail, (state->trail_length + 1LL)) = AT(state->root, file);
+  state->trail_length = (state->trail_length + 2LL);
+  search_anneal_kernel_reroot(data, state, file, node);
+}
+
 static inline int64_t search_anneal_kernel_draw(search_anneal_kernel_State * state, int64_t below) {
   state->seed = mod_int((state->seed * search_anneal_kernel_MULTIPLIER), search_anneal_kernel_MODULUS);
   return mod_int(state->seed, below);
@@ -8405,6 +8452,43 @@ static inline double search_anneal_kernel_energy(search_anneal_kernel_Data * dat
     }
   }
   return total;
+}
+
+static inline int64_t search_anneal_kernel_exchange_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+  int64_t file = 0;
+  int64_t other = 0;
+  int64_t node = 0;
+  int64_t before = 0;
+  file = search_anneal_kernel_draw(state, data->num_files);
+  search_anneal_kernel_skip_draw(state);
+  other = search_anneal_kernel_draw(state, data->num_files);
+  node = AT(state->root, other);
+  before = AT(state->root, file);
+  if ((node == before)) {
+    return 0;
+  }
+  if ((!(search_anneal_kernel_may_root(data, other, before))) || (!(search_anneal_kernel_may_root(data, file, node)))) {
+    return 0;
+  }
+  search_anneal_kernel_change_root(data, state, other, before);
+  search_anneal_kernel_change_root(data, state, file, node);
+  return 1;
+}
+
+static inline int64_t search_anneal_kernel_exchange_tasks(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+  int64_t first = 0;
+  int64_t second = 0;
+  int64_t node = 0;
+  first = search_anneal_kernel_draw(state, data->num_tasks);
+  search_anneal_kernel_skip_draw(state);
+  second = search_anneal_kernel_draw(state, data->num_tasks);
+  node = AT(state->node, first);
+  if ((AT(state->node, second) == node)) {
+    return 0;
+  }
+  search_anneal_kernel_move(data, state, first, AT(state->node, second));
+  search_anneal_kernel_move(data, state, second, node);
+  return 1;
 }
 
 static inline void search_anneal_kernel_keep_best(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
@@ -8446,10 +8530,15 @@ static inline int64_t search_anneal_kernel_may_root(search_anneal_kernel_Data * 
 
 static inline void search_anneal_kernel_move(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
   int64_t before = 0;
+  search_anneal_kernel_Moved * moved = 0;
   int64_t x = 0;
   int64_t file = 0;
   int64_t idle = 0;
   before = AT(state->node, task);
+  moved = (&AT(state->moved, state->num_moved));
+  moved->task = task;
+  moved->node = before;
+  state->num_moved = (state->num_moved + 1LL);
   search_anneal_kernel_shift(data, state, task, node);
   if ((data->copying == 0LL)) {
     return;
@@ -8459,16 +8548,21 @@ static inline void search_anneal_kernel_move(search_anneal_kernel_Data * data, s
     file = AT(data->files, x);
     idle = (AT(state->readers, ((file * data->num_nodes) + before)) == 0LL);
     if ((idle) && ((AT(state->root, file) == before)) && (!(AT(data->fixed_root, file)))) {
-      search_anneal_kernel_note(state, file, before);
-      search_anneal_kernel_reroot(data, state, file, node);
+      search_anneal_kernel_change_root(data, state, file, node);
     }
   }
 }
 
-static inline void search_anneal_kernel_note(search_anneal_kernel_State * state, int64_t file, int64_t root) {
-  AT(state->trail, state->trail_length) = file;
-  AT(state->trail, (state->trail_length + 1LL)) = root;
-  state->trail_length = (state->trail_length + 2LL);
+static inline int64_t search_anneal_kernel_move_root(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+  int64_t file = 0;
+  int64_t node = 0;
+  file = search_anneal_kernel_draw(state, data->num_files);
+  node = search_anneal_kernel_other_node(data, state, AT(state->root, file));
+  if (!(search_anneal_kernel_may_root(data, file, node))) {
+    return 0;
+  }
+  search_anneal_kernel_change_root(data, state, file, node);
+  return 1;
 }
 
 static inline int64_t search_anneal_kernel_other_node(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t node) {
@@ -8536,14 +8630,6 @@ EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_
   int64_t step = 0;
   double heat = 0;
   double limit = 0;
-  int64_t kind = 0;
-  int64_t first = 0;
-  int64_t second = 0;
-  int64_t at = 0;
-  int64_t back = 0;
-  int64_t file = 0;
-  int64_t target = 0;
-  int64_t other = 0;
   double after = 0;
   now = search_anneal_kernel_energy(data, state);
   for (int64_t t_1 = 0, end_t_1 = steps; t_1 < end_t_1; t_1 += 1) {
@@ -8552,66 +8638,28 @@ EXPORTED void search_anneal_kernel_run(search_anneal_kernel_Data * data, search_
     heat = AT(data->temperatures, min_int(floor_int((step * search_anneal_kernel_TEMPERATURES), total), 511LL));
     double t_2 = (heat * AT(data->logs, search_anneal_kernel_draw(state, search_anneal_kernel_LOG_TABLE)));
     limit = (now * (1.0 + ((double)t_2 / (double)data->num_nodes)));
-    kind = search_anneal_kernel_draw(state, 8LL);
     state->trail_length = 0LL;
-    first = (-1LL);
-    second = (-1LL);
-    at = 0LL;
-    back = 0LL;
-    if (((kind < 3LL)) && ((data->copying == 1LL)) && ((data->num_files > 0LL))) {
-      file = search_anneal_kernel_draw(state, data->num_files);
-      target = search_anneal_kernel_other_node(data, state, AT(state->root, file));
-      if ((kind > 0LL)) {
-        other = search_anneal_kernel_draw(state, data->num_files);
-        target = AT(state->root, other);
-        if ((target == AT(state->root, file))) {
-          continue;
-        }
-        if (!(search_anneal_kernel_may_root(data, other, AT(state->root, file)))) {
-          continue;
-        }
-        search_anneal_kernel_note(state, other, target);
-        search_anneal_kernel_reroot(data, state, other, AT(state->root, file));
-      }
-      if (!(search_anneal_kernel_may_root(data, file, target))) {
-        search_anneal_kernel_undo_roots(data, state);
-        continue;
-      }
-      search_anneal_kernel_note(state, file, AT(state->root, file));
-      search_anneal_kernel_reroot(data, state, file, target);
-    } else {
-      first = search_anneal_kernel_draw(state, data->num_tasks);
-      at = AT(state->node, first);
-      target = search_anneal_kernel_other_node(data, state, at);
-      if ((kind < 5LL)) {
-        second = search_anneal_kernel_draw(state, data->num_tasks);
-        back = AT(state->node, second);
-        if ((back == at)) {
-          continue;
-        }
-        target = back;
-      }
-      search_anneal_kernel_move(data, state, first, target);
-      if ((second >= 0LL)) {
-        search_anneal_kernel_move(data, state, second, at);
-      }
-    }
-    after = search_anneal_kernel_energy(data, state);
-    if ((after <= limit)) {
-      if ((after < now)) {
-        search_anneal_kernel_keep_best(data, state);
-      }
-      now = after;
+    state->num_moved = 0LL;
+    if (!(search_anneal_kernel_change(data, state))) {
       continue;
     }
-    search_anneal_kernel_undo_roots(data, state);
-    if ((second >= 0LL)) {
-      search_anneal_kernel_shift(data, state, second, back);
+    after = search_anneal_kernel_energy(data, state);
+    if ((after > limit)) {
+      search_anneal_kernel_undo(data, state);
+      continue;
     }
-    if ((first >= 0LL)) {
-      search_anneal_kernel_shift(data, state, first, at);
+    if ((after < now)) {
+      search_anneal_kernel_keep_best(data, state);
     }
+    now = after;
   }
+}
+
+static inline int64_t search_anneal_kernel_send_task(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+  int64_t task = 0;
+  task = search_anneal_kernel_draw(state, data->num_tasks);
+  search_anneal_kernel_move(data, state, task, search_anneal_kernel_other_node(data, state, AT(state->node, task)));
+  return 1;
 }
 
 static inline void search_anneal_kernel_shift(search_anneal_kernel_Data * data, search_anneal_kernel_State * state, int64_t task, int64_t node) {
@@ -8628,12 +8676,22 @@ static inline void search_anneal_kernel_shift(search_anneal_kernel_Data * data, 
   AT(state->node, task) = node;
 }
 
-static inline void search_anneal_kernel_undo_roots(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
+static inline void search_anneal_kernel_skip_draw(search_anneal_kernel_State * state) {
+  search_anneal_kernel_draw(state, 1LL);
+}
+
+static inline void search_anneal_kernel_undo(search_anneal_kernel_Data * data, search_anneal_kernel_State * state) {
   int64_t at = 0;
+  search_anneal_kernel_Moved * moved = 0;
   while ((state->trail_length > 0LL)) {
     state->trail_length = (state->trail_length - 2LL);
     at = state->trail_length;
     search_anneal_kernel_reroot(data, state, AT(state->trail, at), AT(state->trail, (at + 1LL)));
+  }
+  while ((state->num_moved > 0LL)) {
+    state->num_moved = (state->num_moved - 1LL);
+    moved = (&AT(state->moved, state->num_moved));
+    search_anneal_kernel_shift(data, state, moved->task, moved->node);
   }
 }
 
@@ -8653,11 +8711,7 @@ EXPORTED void search_line_kernel_anneal(replication_world_World * w, search_line
     }
     heat = (hot * pow(((double)cold / (double)hot), ((double)step / (double)total)));
     search_line_moves_keep(line, line->kept_order, line->kept_node, line->kept_cut);
-    if (line->barriers) {
-      search_line_moves_change_barriers(w, line);
-    } else {
-      search_line_moves_change(w, line);
-    }
+    search_line_moves_change(w, line);
     double t_2 = line->now;
     limit = (t_2 - (heat * (log(search_line_moves_uniform(line->chance)))));
     value = line->now;
@@ -8951,63 +9005,71 @@ static inline double search_line_kernel_transfer_seconds(replication_world_World
   return ((line->fetched * line->fetch_cost) + (line->copied * line->copy_cost));
 }
 
+static inline tuple_int_int search_line_moves_aim(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other) {
+  search_line_moves_Chance * chance = 0;
+  int64_t node = 0;
+  chance = line->chance;
+  if (search_line_moves_draw(chance, 2LL)) {
+    other = search_line_moves_relative(w, line, k);
+  }
+  node = AT(line->node, other);
+  if ((search_line_moves_draw(chance, 3LL) == 0LL)) {
+    node = AT(line->node, k);
+  }
+  return (tuple_int_int){AT(line->place, other), node};
+}
+
 static inline void search_line_moves_change(replication_world_World * w, search_line_moves_Line * line) {
   search_line_moves_Chance * chance = 0;
-  int64_t exchange = 0;
-  int64_t one = 0;
   int64_t kind = 0;
   int64_t k = 0;
   int64_t other = 0;
-  int64_t node = 0;
   chance = line->chance;
-  exchange = 0;
-  if (w->products_shared) {
-    exchange = (search_line_moves_draw(chance, search_line_moves_EXCHANGES) == 0LL);
+  if ((line->barriers) && ((search_line_moves_draw(chance, 100LL) < search_line_moves_BARRIER_MOVES))) {
+    search_line_moves_change_barrier(w, line);
+    return;
   }
-  if (exchange) {
-    one = search_line_moves_draw(chance, w->num_nodes);
-    search_line_moves_exchange_nodes(w, line, one, search_line_moves_draw(chance, w->num_nodes));
+  if ((w->products_shared) && ((search_line_moves_draw(chance, search_line_moves_EXCHANGES) == 0LL))) {
+    search_line_moves_exchange_nodes(w, line);
     return;
   }
   kind = search_line_moves_draw(chance, 100LL);
   k = search_line_moves_draw(chance, w->num_tasks);
   other = search_line_moves_draw(chance, w->num_tasks);
-  if ((kind < search_line_moves_SWAPS)) {
-    node = AT(line->node, k);
-    search_line_moves_send(w, line, k, AT(line->node, other));
-    search_line_moves_send(w, line, other, node);
-  } else if ((kind < search_line_moves_BLOCKS)) {
-    node = search_line_moves_draw(chance, w->num_nodes);
-    search_line_moves_send_block(w, line, k, node, (1LL + search_line_moves_draw(chance, search_line_moves_LONGEST_BLOCK)));
-  } else if ((kind < search_line_moves_FAMILIES)) {
-    search_line_moves_send_family(w, line, k);
-  } else {
-    if (search_line_moves_draw(chance, 2LL)) {
-      other = search_line_moves_relative(w, line, k);
-    }
-    node = AT(line->node, other);
-    if ((search_line_moves_draw(chance, 3LL) == 0LL)) {
-      node = AT(line->node, k);
-    }
-    if (((kind >= search_line_moves_SHIFTS)) && (w->plain)) {
-      search_line_moves_shift_block(w, line, k, AT(line->place, other), node);
-    } else {
-      search_line_moves_shift(w, line, k, AT(line->place, other), node);
-    }
+  kind = (kind - (w->plain ? 10LL : 10LL));
+  if ((kind < 0LL)) {
+    search_line_moves_exchange_tasks(w, line, k, other);
+    return;
+  }
+  kind = (kind - (w->plain ? 15LL : 15LL));
+  if ((kind < 0LL)) {
+    search_line_moves_send_block(w, line, k, other);
+    return;
+  }
+  kind = (kind - (w->plain ? 15LL : 15LL));
+  if ((kind < 0LL)) {
+    search_line_moves_send_family(w, line, k, other);
+    return;
+  }
+  kind = (kind - (w->plain ? 45LL : 60LL));
+  if ((kind < 0LL)) {
+    search_line_moves_shift_task(w, line, k, other);
+    return;
+  }
+  kind = (kind - (w->plain ? 15LL : 0LL));
+  if ((kind < 0LL)) {
+    search_line_moves_shift_block(w, line, k, other);
+    return;
   }
 }
 
-static inline void search_line_moves_change_barriers(replication_world_World * w, search_line_moves_Line * line) {
+static inline void search_line_moves_change_barrier(replication_world_World * w, search_line_moves_Line * line) {
   int64_t tasks = 0;
   search_line_moves_Chance * chance = 0;
   int64_t p = 0;
   int64_t kind = 0;
   tasks = w->num_tasks;
   chance = line->chance;
-  if ((search_line_moves_draw(chance, 100LL) >= search_line_moves_BARRIER_MOVES)) {
-    search_line_moves_change(w, line);
-    return;
-  }
   p = search_line_moves_draw(chance, tasks);
   kind = search_line_moves_draw(chance, 3LL);
   if ((kind == 0LL)) {
@@ -9032,8 +9094,12 @@ static inline int64_t search_line_moves_draw(search_line_moves_Chance * chance, 
   return mod_int(chance->seed, below);
 }
 
-static inline void search_line_moves_exchange_nodes(replication_world_World * w, search_line_moves_Line * line, int64_t one, int64_t other) {
+static inline void search_line_moves_exchange_nodes(replication_world_World * w, search_line_moves_Line * line) {
+  int64_t one = 0;
+  int64_t other = 0;
   int64_t k = 0;
+  one = search_line_moves_draw(line->chance, w->num_nodes);
+  other = search_line_moves_draw(line->chance, w->num_nodes);
   for (int64_t t_1 = 0, end_t_1 = w->num_tasks; t_1 < end_t_1; t_1 += 1) {
     k = t_1;
     if ((AT(line->node, k) == one)) {
@@ -9042,6 +9108,13 @@ static inline void search_line_moves_exchange_nodes(replication_world_World * w,
       search_line_moves_send(w, line, k, one);
     }
   }
+}
+
+static inline void search_line_moves_exchange_tasks(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other) {
+  int64_t node = 0;
+  node = AT(line->node, k);
+  search_line_moves_send(w, line, k, AT(line->node, other));
+  search_line_moves_send(w, line, other, node);
 }
 
 static inline int64_t search_line_moves_gather(search_line_moves_Line * line, int64_t k, int64_t to, int64_t step, list_int64_t ptr, list_int64_t listed) {
@@ -9165,12 +9238,14 @@ static inline void search_line_moves_send(replication_world_World * w, search_li
   }
 }
 
-static inline void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t i, int64_t most) {
-  int64_t a = 0;
+static inline void search_line_moves_send_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other) {
+  int64_t i = 0;
   int64_t left = 0;
+  int64_t a = 0;
   int64_t p = 0;
+  i = search_line_moves_draw(line->chance, w->num_nodes);
+  left = (1LL + search_line_moves_draw(line->chance, search_line_moves_LONGEST_BLOCK));
   a = AT(line->node, k);
-  left = most;
   for (int64_t t_1 = AT(line->place, k), end_t_1 = w->num_tasks; t_1 < end_t_1; t_1 += 1) {
     p = t_1;
     if (((left > 0LL)) && ((AT(line->node, AT(line->order, p)) == a))) {
@@ -9180,7 +9255,7 @@ static inline void search_line_moves_send_block(replication_world_World * w, sea
   }
 }
 
-static inline void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k) {
+static inline void search_line_moves_send_family(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other) {
   search_line_moves_Chance * chance = 0;
   int64_t node = 0;
   int64_t x = 0;
@@ -9203,48 +9278,9 @@ static inline void search_line_moves_send_family(replication_world_World * w, se
   }
 }
 
-static inline void search_line_moves_shift(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i) {
-  search_line_moves_Chance * chance = 0;
-  int64_t alone = 0;
-  int64_t p = 0;
-  int64_t x = 0;
-  int64_t count = 0;
-  int64_t first = 0;
-  chance = line->chance;
-  alone = search_line_moves_draw(chance, 2LL);
-  p = AT(line->place, k);
-  if ((p > to)) {
-    if (alone) {
-      for (int64_t t_1 = AT(line->before_ptr, k), end_t_1 = AT(line->before_ptr, (k + 1LL)); t_1 < end_t_1; t_1 += 1) {
-        x = t_1;
-        to = max_int(to, (AT(line->place, AT(line->before, x)) + 1LL));
-      }
-    }
-    count = search_line_moves_gather(line, k, to, (-1LL), line->before_ptr, line->before);
-    first = to;
-    search_line_moves_part(line, to, (p + 1LL), to, (to + count));
-  } else {
-    if (alone) {
-      for (int64_t t_2 = AT(line->after_ptr, k), end_t_2 = AT(line->after_ptr, (k + 1LL)); t_2 < end_t_2; t_2 += 1) {
-        x = t_2;
-        to = min_int(to, (AT(line->place, AT(line->after, x)) - 1LL));
-      }
-    }
-    count = search_line_moves_gather(line, k, to, 1LL, line->after_ptr, line->after);
-    first = ((to + 1LL) - count);
-    search_line_moves_part(line, p, (to + 1LL), first, p);
-  }
-  if ((!(alone)) && (search_line_moves_draw(chance, 2LL))) {
-    for (int64_t t_3 = first, end_t_3 = (first + count); t_3 < end_t_3; t_3 += 1) {
-      p = t_3;
-      search_line_moves_send(w, line, AT(line->order, p), i);
-    }
-  } else {
-    search_line_moves_send(w, line, k, i);
-  }
-}
-
-static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t to, int64_t i) {
+static inline void search_line_moves_shift_block(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other) {
+  int64_t to = 0;
+  int64_t i = 0;
   int64_t p = 0;
   int64_t stay = 0;
   int64_t length = 0;
@@ -9252,19 +9288,22 @@ static inline void search_line_moves_shift_block(replication_world_World * w, se
   int64_t end = 0;
   int64_t q = 0;
   int64_t x = 0;
+  tuple_int_int t_1 = search_line_moves_aim(w, line, k, other);
+  to = t_1.v0;
+  i = t_1.v1;
   p = AT(line->place, k);
   stay = search_line_moves_draw(line->chance, 2LL);
-  int64_t t_1 = (1LL + search_line_moves_draw(line->chance, search_line_moves_LONGEST_BLOCK));
-  length = min_int(t_1, (w->num_tasks - p));
+  int64_t t_2 = (1LL + search_line_moves_draw(line->chance, search_line_moves_LONGEST_BLOCK));
+  length = min_int(t_2, (w->num_tasks - p));
   to = min_int(to, (w->num_tasks - length));
   first = min_int(p, to);
   end = (max_int(p, to) + length);
-  for (int64_t t_2 = first, end_t_2 = end; t_2 < end_t_2; t_2 += 1) {
-    q = t_2;
+  for (int64_t t_3 = first, end_t_3 = end; t_3 < end_t_3; t_3 += 1) {
+    q = t_3;
     AT(line->flag, AT(line->order, q)) = 0LL;
   }
-  for (int64_t t_3 = p, end_t_3 = (p + length); t_3 < end_t_3; t_3 += 1) {
-    x = t_3;
+  for (int64_t t_4 = p, end_t_4 = (p + length); t_4 < end_t_4; t_4 += 1) {
+    x = t_4;
     AT(line->flag, AT(line->order, x)) = 1LL;
     if (!(stay)) {
       search_line_moves_send(w, line, AT(line->order, x), i);
@@ -9274,6 +9313,52 @@ static inline void search_line_moves_shift_block(replication_world_World * w, se
     search_line_moves_part(line, first, end, to, (to + length));
   } else {
     search_line_moves_part(line, first, end, to, p);
+  }
+}
+
+static inline void search_line_moves_shift_task(replication_world_World * w, search_line_moves_Line * line, int64_t k, int64_t other) {
+  search_line_moves_Chance * chance = 0;
+  int64_t to = 0;
+  int64_t i = 0;
+  int64_t alone = 0;
+  int64_t p = 0;
+  int64_t x = 0;
+  int64_t count = 0;
+  int64_t first = 0;
+  chance = line->chance;
+  tuple_int_int t_1 = search_line_moves_aim(w, line, k, other);
+  to = t_1.v0;
+  i = t_1.v1;
+  alone = search_line_moves_draw(chance, 2LL);
+  p = AT(line->place, k);
+  if ((p > to)) {
+    if (alone) {
+      for (int64_t t_2 = AT(line->before_ptr, k), end_t_2 = AT(line->before_ptr, (k + 1LL)); t_2 < end_t_2; t_2 += 1) {
+        x = t_2;
+        to = max_int(to, (AT(line->place, AT(line->before, x)) + 1LL));
+      }
+    }
+    count = search_line_moves_gather(line, k, to, (-1LL), line->before_ptr, line->before);
+    first = to;
+    search_line_moves_part(line, to, (p + 1LL), to, (to + count));
+  } else {
+    if (alone) {
+      for (int64_t t_3 = AT(line->after_ptr, k), end_t_3 = AT(line->after_ptr, (k + 1LL)); t_3 < end_t_3; t_3 += 1) {
+        x = t_3;
+        to = min_int(to, (AT(line->place, AT(line->after, x)) - 1LL));
+      }
+    }
+    count = search_line_moves_gather(line, k, to, 1LL, line->after_ptr, line->after);
+    first = ((to + 1LL) - count);
+    search_line_moves_part(line, p, (to + 1LL), first, p);
+  }
+  if ((!(alone)) && (search_line_moves_draw(chance, 2LL))) {
+    for (int64_t t_4 = first, end_t_4 = (first + count); t_4 < end_t_4; t_4 += 1) {
+      p = t_4;
+      search_line_moves_send(w, line, AT(line->order, p), i);
+    }
+  } else {
+    search_line_moves_send(w, line, k, i);
   }
 }
 
@@ -9504,4 +9589,4 @@ static inline double sim_fluid_weight_of(sim_fluid_Fluid * fluid, int64_t f, int
   return AT(fluid->weights, mod_int(selected, sim_fluid_WEIGHTS));
 }
 
-EXPORTED const char *text_digest(void) { return "1aa6a1ff2279f60b01a4afd213741a03fb54346ab98e986ebbf002ea1af80eec"; }
+EXPORTED const char *text_digest(void) { return "9402ac1999277871fa4fb9022afa6ab218758aace9977a270b0bbec8bf969fe4"; }

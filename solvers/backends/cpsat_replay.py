@@ -21,7 +21,9 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from ioopt.errors import OutOfTime
 from ioopt.models.replication.workflow_bound import TransferBound, bounds_of
+from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import SolveRequest
 from ioopt.result import Status
@@ -85,17 +87,23 @@ def relaxed(
     """Bound the makespan of all plans.
 
     *upper* is the makespan of a known plan. Building the model and all searches take at
-    most *seconds* of wall-clock time.
+    most *seconds* of wall-clock time. The answer is the same in each run, unless this
+    limit comes before that of CP-SAT's deterministic time.
     """
     deadline = request.deadline.within(min(seconds, MOST_SECONDS))
     pairs = len(problem.nodes) * (len(problem.tasks) + len(problem.files))
     if pairs > MOST_PAIRS or not 0.0 < upper < math.inf:
         return Relaxed(0.0, [])
-    relaxation = Relaxation(problem, upper)
+    try:
+        relaxation = Relaxation(problem, upper, deadline)
+    except OutOfTime:
+        return Relaxed(0.0, [])
     asked = request.options
     best = 0.0
     queues: list[list[int]] = []
     for share, search in SEARCHES:
+        if deadline.expired():
+            break
         limits = BackendLimits(
             max(LEAST_SECONDS, share * deadline.remaining()),
             threads=asked.threads,
@@ -151,11 +159,18 @@ class Ticks:
 class Relaxation:
     """Build the relaxation of *problem* for plans that end by *upper* seconds.
 
-    ``model`` minimises ``makespan``, in ticks.
+    ``model`` minimises ``makespan``, in ticks. Raises OutOfTime once *deadline* has
+    passed.
     """
 
-    def __init__(self, problem: ReplicationProblem, upper: float) -> None:
+    def __init__(
+        self,
+        problem: ReplicationProblem,
+        upper: float,
+        deadline: Deadline | None = None,
+    ) -> None:
         self.problem = problem
+        self.deadline = deadline or Deadline(None)
         self.bounds = bounds_of(TransferBound, problem)
         self.model: CpModel = load_cp_model().CpModel()
         network = problem.network
@@ -180,11 +195,14 @@ class Relaxation:
         self.first: dict[int, LinearExprT] = {}
         self.arrivals: dict[int, list[IntervalVar]] = defaultdict(list)
         self._tasks()
+        self._require_time()
         self._equals()
         for f, file in enumerate(problem.files):
+            self._require_time()
             if file.bytes and problem.readers[f]:
                 self._file(f)
         self._nodes()
+        self._require_time()
         self._links()
         self.model.minimize(self.makespan)
 
@@ -198,6 +216,11 @@ class Relaxation:
                 if values[self.on[k, i].index] > 0.5:
                     queues[i].append(k)
         return queues
+
+    def _require_time(self) -> None:
+        """Raise OutOfTime if the deadline has passed."""
+        if self.deadline.expired():
+            raise OutOfTime("the relaxation was not built in time")
 
     def _time(self, least: int = 0) -> IntVar:
         return self.model.new_int_var(min(least, self.end), self.end, "")

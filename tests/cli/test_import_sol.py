@@ -13,7 +13,7 @@ from conftest import ROOT
 
 import ioopt
 from ioopt.errors import InstanceError
-from ioopt.solvers.replication.exact import ip
+from ioopt.solvers.replication.exact import ip, ip_steps
 
 SAMPLES = ROOT / "tests/data/solutions"
 CBC = "../../../docs/samples/cycle3.sol"
@@ -182,7 +182,7 @@ def test_a_solution_that_only_eviction_may_beat_is_called_so(monkeypatch):
     assert "note: no plan of one round" in text and "note:" not in result.table()
     assert ioopt.from_pulp(problem, lp).bound == result.bound
     # Without the proof there is the quick bound alone.
-    monkeypatch.setattr(ip, "LIMITS", ip.SearchLimits(small_columns=0))
+    monkeypatch.setattr(ip, "LIMITS", ip_steps.SearchLimits(small_columns=0))
     quick = ioopt.from_pulp(problem, lp)
     assert quick.bound < result.bound
     assert "`ioopt solve INSTANCE --solver ip --warm-start RESULT` may" in str(

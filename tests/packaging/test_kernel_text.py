@@ -546,6 +546,75 @@ def test_only_functions_of_ioopt_are_taken_for_compiled(tmp_path):
     assert not make.has(lambda store, rates: None)
 
 
+TABLE = """
+from collections.abc import Callable
+from dataclasses import dataclass
+
+FIRST = 3
+
+
+def twice(a: int) -> int:
+    return 2 * a
+
+
+def less(a: int) -> int:
+    return a - FIRST
+
+
+@dataclass(frozen=True)
+class Move:
+    name: str
+    share: int
+    make: Callable[[int], int]
+
+
+MOVES = (
+    Move("double", 3, twice),
+    Move("lessen", FIRST - 1, make=less),
+)
+
+
+def chosen(kind: int, a: int) -> int:
+    for move in MOVES:
+        kind -= move.share
+        if kind < 0:
+            return move.make(a)
+    return -1
+
+
+def all_of(a: int) -> int:
+    for move in MOVES:
+        for _ in range(move.share):
+            a = move.make(a)
+    return a
+"""
+
+
+@needs_compiler
+def test_a_loop_over_a_table_takes_every_row(tmp_path):
+    text, library = made(tmp_path, TABLE, "chosen", "all_of")
+    answers = [text.chosen(kind, 10) for kind in range(6)]
+    assert answers == [20, 20, 20, 7, 7, -1]
+    assert [library.text_chosen(kind, 10) for kind in range(6)] == answers
+    assert library.text_all_of(10) == text.all_of(10) == 74
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("break", "break and continue have no translation here"),
+        ("a = move.shares", "a row has no shares"),
+        ("a = move.name", "a Constant has no translation"),
+    ],
+)
+def test_a_loop_over_a_table_is_refused_with_its_line(tmp_path, body, message):
+    loop = "def f(a: int) -> int:\n    for move in MOVES:\n"
+    (tmp_path / "text.py").write_text(f"{TABLE}\n\n{loop}        {body}\n    return a")
+    with pytest.raises(TextError, match=r"text\.py:\d+: ") as refused:
+        translate(tmp_path, ["text:f"])
+    assert message in str(refused.value)
+
+
 HEAD = """
 from dataclasses import dataclass
 

@@ -167,6 +167,32 @@ class Library:
             return self._assigned(module, node.id)
         return None
 
+    def rows(self, module: Module, node: ast.expr) -> list[dict[str, ast.expr]] | None:
+        """Return what each row of a table has for each field, if *node* names a table
+        of *module*: a constant tuple of calls of one of its classes.
+        """
+        if not isinstance(node, ast.Name):
+            return None
+        table = module.assigned.get(node.id)
+        if not isinstance(table, ast.Tuple):
+            return None
+        rows = []
+        for row in table.elts:
+            if not isinstance(row, ast.Call) or not isinstance(row.func, ast.Name):
+                return None
+            made = module.classes.get(row.func.id)
+            if made is None:
+                return None
+            names = [
+                field.target.id
+                for field in made.body
+                if isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+            ]
+            given = dict(zip(names, row.args, strict=False))
+            rows.append(given | {word.arg or "": word.value for word in row.keywords})
+        return rows
+
     def _assigned(self, module: Module, name: str) -> Number | None:
         """Return the number that *name* is assigned at the top of its module."""
         found = self.find(module, name)

@@ -8,13 +8,14 @@ assigned to a float. A function with the decorator ``in_c(other)`` is replaced b
 ``other``.
 
 Statements: assignment (also to several names at once, and augmented), ``if``,
-``while``, ``for`` over ``range`` or over a list, ``break``, ``continue``, ``pass``,
-``return``, and calls. Expressions: numbers, constants of modules, names, fields, items
-of lists, ``+ - * / // % ** << >> & | ^``, ``not``, ``and`` and ``or`` of conditions,
-comparisons, ``x if c else y``, calls of functions of the text, ``len``, ``min``,
-``max``, ``abs``, ``int``, ``float``, ``bool``, ``x.bit_count()``, and ``log``,
-``log10``, ``exp``, ``sqrt``, ``ulp``, ``floor``, ``ceil``, ``isinf``, ``isnan`` of
-:mod:`math`.
+``while``, ``for`` over ``range``, over a list, or over a table (a constant tuple of
+rows, each the call of a class, in the same module; its fields are constants or
+functions), ``break``, ``continue``, ``pass``, ``return``, and calls. Expressions:
+numbers, constants of modules, names, fields, items of lists,
+``+ - * / // % ** << >> & | ^``, ``not``, ``and`` and ``or`` of conditions, comparisons,
+``x if c else y``, calls of functions of the text, ``len``, ``min``, ``max``, ``abs``,
+``int``, ``float``, ``bool``, ``x.bit_count()``, and ``log``, ``log10``, ``exp``,
+``sqrt``, ``ulp``, ``floor``, ``ceil``, ``isinf``, ``isnan`` of :mod:`math`.
 
 The C gives the same numbers as Python as long as whole numbers stay within 64 bits, no
 index is negative or too large, and nothing is divided by 0: Python would raise an error
@@ -27,6 +28,7 @@ object.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -200,7 +202,7 @@ class Body(Expressions):
         self._write("}")
 
     def _For(self, node: ast.For) -> None:
-        """Translate a loop over a range or over a list.
+        """Translate a loop over a range, over a list, or over a table of rows.
 
         As in Python, the bounds are computed once, and the variable keeps its last
         value; what the body assigns to it does not change the number of turns. ``_``
@@ -209,6 +211,10 @@ class Body(Expressions):
         self._no_else(node)
         if not isinstance(node.target, ast.Name):
             raise self._error(node, "a loop has one variable; take a name")
+        rows = self.library.rows(self.module, node.iter)
+        if rows is not None:
+            self._unroll(node, node.target.id, rows)
+            return
         count = self._fresh()
         ranged = isinstance(node.iter, ast.Call) and (
             isinstance(node.iter.func, ast.Name) and node.iter.func.id == "range"
@@ -240,6 +246,22 @@ class Body(Expressions):
         self._block(node.body)
         self._depth -= 1
         self._write("}")
+
+    def _unroll(
+        self, node: ast.For, name: str, rows: Iterable[dict[str, ast.expr]]
+    ) -> None:
+        """Translate the body of a loop once for each row of a table; *name* is the
+        variable that stands for a row.
+        """
+        if any(isinstance(part, (ast.Break, ast.Continue)) for part in ast.walk(node)):
+            raise self._error(
+                node, "break and continue have no translation here; return instead"
+            )
+        for row in rows:
+            for part in ast.walk(node):
+                if _field_of(part, name) not in (None, *row):
+                    raise self._error(part, f"a row has no {_field_of(part, name)}")
+            self._block(_of_row(statement, name, row) for statement in node.body)
 
     def _list_of_loop(self, node: ast.For, listed: Value) -> str:
         """Return the list over which a loop goes, stored in a variable if the loop
@@ -407,3 +429,27 @@ def _loaded(target: ast.expr) -> ast.expr:
     return ast.copy_location(
         ast.Subscript(target.value, target.slice, ast.Load()), target
     )
+
+
+def _field_of(node: ast.AST, name: str) -> str | None:
+    """Return the field of variable *name* that *node* is; None if it is none."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return node.attr if node.value.id == name else None
+    return None
+
+
+def _of_row(statement: ast.stmt, name: str, row: dict[str, ast.expr]) -> ast.stmt:
+    """Return a copy of *statement* for one row of a table: what the row has stands in
+    the place of each field of *name*.
+    """
+
+    class Filled(ast.NodeTransformer):
+        def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+            field = _field_of(node, name)
+            if field is None:
+                return self.generic_visit(node)
+            return ast.copy_location(copy.copy(row[field]), node)
+
+    filled = Filled().visit(copy.deepcopy(statement))
+    assert isinstance(filled, ast.stmt)
+    return filled

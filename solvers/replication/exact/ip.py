@@ -2,11 +2,7 @@
 ``ip-no-replication`` (ours).
 """
 
-import sys
 from dataclasses import replace
-from typing import Annotated
-
-from pydantic import Field
 
 from ioopt.errors import OutOfTime, UsageError
 from ioopt.models.replication.aggregated import num_columns
@@ -25,8 +21,13 @@ from ioopt.problems.base import Record
 from ioopt.problems.replication import MovesAre, ReplicationPlan, ReplicationProblem
 from ioopt.protocols import Incumbents, Outcome, SolveRequest
 from ioopt.result import StopReason
-from ioopt.solvers.replication.exact.enumeration import applies
-from ioopt.solvers.replication.exact.ip_search import SMALL_COLUMNS, Search
+from ioopt.solvers.replication.exact.ip_search import Search
+from ioopt.solvers.replication.exact.ip_steps import (
+    LIMITS,
+    Case,
+    climb,
+    prove_counted,
+)
 from ioopt.solvers.replication.greedy.job_data_present import plan_in_file_order
 from ioopt.solvers.replication.greedy.minmin import (
     answer_instead,
@@ -34,66 +35,10 @@ from ioopt.solvers.replication.greedy.minmin import (
     plan_minmin,
 )
 from ioopt.solvers.replication.plans import (
-    TINY_TASKS,
     Answer,
     one_round_too_small,
     require_batch,
 )
-
-Share = Annotated[float, Field(ge=0, le=1)]
-Seconds = Annotated[float, Field(ge=0)]
-Rounds = Annotated[int, Field(ge=1)]
-
-
-class SearchLimits(Record):
-    """Divide the time of ``ip`` between annealing, models and proofs.
-
-    The values were chosen on the sweeps ``additive`` (IMAGE-85, SAT-85 and PPA of 16 to
-    500 tasks, 12 s) and ``library-additive`` (half a second). Speeds are those of a
-    busy machine.
-
-    *Annealing* may use ``anneal_share`` of the time limit, or ``small_anneal_share`` if
-    the instance is small enough for a proof. It starts from ``anneal_rounds`` seeds.
-    Instances that are not small get ``hurried_rounds`` seeds instead if the model is
-    too large to build, or if fewer than ``hurry_seconds`` are left. With fewer than
-    ``loading_pays_seconds`` left, annealing comes before the first use of CP-SAT, which
-    takes time to load.
-
-    *Shared files*: if the instance is not small, the bound of what shared files cost
-    may take ``cut_share`` of the time that annealing leaves.
-
-    *Models*: a model is built if building takes at most ``build_share`` of the time
-    left, at ``terms_per_second`` coefficients per second. If more than
-    ``longest_search_seconds`` are left, only that many count. Instances of up to
-    ``small_columns`` columns are proven rather than searched. The first attempt at a
-    proof may take ``first_proof_seconds`` of CP-SAT's deterministic time, so that it
-    can be repeated exactly.
-
-    *Afterwards*: the search for a bound of all plans may take as long as the search for
-    plans of one round took, but at least ``least_wider_seconds``. ``answer_seconds``
-    plus ``answer_seconds_per_task`` for each task are reserved for writing, checking
-    and replaying the plan. The search keeps at least ``least_share`` of the time.
-    """
-
-    anneal_share: Share = 0.6
-    small_anneal_share: Share = 0.2
-    anneal_rounds: Rounds = 6
-    hurried_rounds: Rounds = 2
-    hurry_seconds: Seconds = 3.0
-    loading_pays_seconds: Seconds = 1.5
-    cut_share: Share = 0.9
-    build_share: Share = 0.3
-    longest_search_seconds: Seconds = 120.0
-    terms_per_second: Annotated[float, Field(gt=0)] = 150_000
-    small_columns: Annotated[int, Field(ge=0)] = SMALL_COLUMNS
-    first_proof_seconds: Seconds = 2.0
-    least_wider_seconds: Seconds = 1.0
-    answer_seconds: Seconds = 0.05
-    answer_seconds_per_task: Seconds = 4e-4
-    least_share: Share = 0.6
-
-
-LIMITS = SearchLimits()
 
 
 class Settings(Record):
@@ -171,7 +116,7 @@ def _least_additive(
                 "the warm start is not a complete static plan and was not used"
             )
         _greedy_start(search)
-        _run(search, settings, request.options.backend)
+        climb(Case(search, settings.anneal, request.options.backend))
         _bound_of_all_plans(search, settings)
     return _outcome(search, problem, request, build)
 
@@ -204,79 +149,6 @@ def _offered(search: Search, start: ReplicationPlan) -> bool:
     return True
 
 
-def _run(search: Search, settings: Settings, backend: str | None) -> None:
-    """Compute bounds, anneal, then solve the model on *backend* (None: choose one)."""
-    instance = search.instance
-    if backend is None and len(instance.problem.tasks) <= TINY_TASKS:
-        search.enumerate()
-    left = search.deadline.remaining()
-    loads_cpsat = "ortools" not in sys.modules
-    if settings.anneal and loads_cpsat and left < LIMITS.loading_pays_seconds:
-        search.anneal(LIMITS.anneal_share, LIMITS.hurried_rounds)
-    if not search.over():
-        search.partition_bound()
-    small = num_columns(instance) <= LIMITS.small_columns or applies(instance)
-    builds = _can_be_built(search)
-    if settings.anneal:
-        _anneal(search, small, builds)
-    if not small and backend is None:
-        search.node_cut(LIMITS.cut_share * search.deadline.remaining())
-    if search.over():
-        return
-    if not builds:
-        search.notes.append(
-            "the integer program is too large for the time limit: only bounds and "
-            "annealing were used"
-        )
-    elif backend in ("HiGHS", "CBC"):
-        search.run_highs(backend)
-    elif backend == "CP-SAT" or not small:
-        search.run_cpsat(None, proof=small)
-    else:
-        _prove(search, settings)
-
-
-def _can_be_built(search: Search) -> bool:
-    """Return whether building the model takes at most its share of the time left."""
-    seconds = min(search.deadline.remaining(), LIMITS.longest_search_seconds)
-    most = LIMITS.terms_per_second * LIMITS.build_share * seconds
-    return num_terms(search.instance) <= most
-
-
-def _anneal(search: Search, small: bool, builds: bool) -> None:
-    """Anneal for a share of the time limit that depends on the size of the instance.
-
-    On instances too large for a proof, annealing improves the plan more than CP-SAT.
-    """
-    if small:
-        search.anneal(LIMITS.small_anneal_share, LIMITS.anneal_rounds)
-        return
-    hurried = not builds or search.deadline.remaining() < LIMITS.hurry_seconds
-    rounds = LIMITS.hurried_rounds if hurried else LIMITS.anneal_rounds
-    search.anneal(LIMITS.anneal_share, rounds)
-
-
-def _prove(search: Search, settings: Settings) -> None:
-    """Try to prove the optimum by enumeration, then by CP-SAT, then by both in
-    parallel.
-
-    The first two attempts are short and can be repeated exactly.
-    """
-    _prove_counted(search, LIMITS.first_proof_seconds)
-    if settings.anneal and not search.over():
-        search.anneal(LIMITS.small_anneal_share, LIMITS.anneal_rounds, again=True)
-    search.race()
-
-
-def _prove_counted(search: Search, seconds: float | None = None) -> None:
-    """Enumerate, then run CP-SAT; both attempts are limited by counts, and the second
-    also by *seconds* on the clock (None: not).
-    """
-    search.enumerate(fast=True)
-    if not search.over():
-        search.run_cpsat(seconds, work=LIMITS.first_proof_seconds)
-
-
 def _bound_of_all_plans(search: Search, settings: Settings) -> None:
     """Raise the lower bound of all plans, once the best plan of one round is proven
     optimal.
@@ -292,7 +164,7 @@ def _bound_of_all_plans(search: Search, settings: Settings) -> None:
     seconds = max(LIMITS.least_wider_seconds, deadline.elapsed())
     within = deadline.within(min(deadline.remaining(), seconds))
     wider = _wider(search, search.moves, within)
-    _run(wider, settings, search.request.options.backend)
+    climb(Case(wider, settings.anneal, search.request.options.backend))
     search.raise_bound(min(wider.common, search.load), of_all_plans=True)
 
 
@@ -324,10 +196,10 @@ def proven_shortly(
     search.quick_bounds()
     if not _offered(search, outcome.plan):
         return outcome
-    _prove_counted(search)
+    prove_counted(search)
     if search.proven() and search.moves is not None and not search.of_all_plans_too():
         wider = _wider(search, search.moves, unlimited)
-        _prove_counted(wider)
+        prove_counted(wider)
         search.raise_bound(min(wider.common, search.load), of_all_plans=True)
     metrics, notes = _one_round(search)
     bound = max(outcome.bound or 0.0, instance.seconds(search.common))
@@ -414,10 +286,3 @@ def cycle_notes(instance: StaticInstance, moves: Moves) -> list[str]:
         "with no source: the printed model allows it, but its batch time cannot "
         "be reached; the replay stages files on demand"
     ]
-
-
-def num_terms(instance: StaticInstance) -> int:
-    """Return the approximate number of coefficients of the aggregated model."""
-    requests = sum(len(group.inputs) for group in instance.classes)
-    nodes = instance.num_nodes
-    return nodes * (instance.num_files * (12 + 3 * nodes) + 4 * requests)

@@ -213,16 +213,16 @@ class Search:
         self.raise_bound(math.ceil(bounds.area(self.instance)), of_all_plans=True)
         self.raise_bound(bounds.largest_task(self.instance), of_all_plans=True)
 
-    def partition_bound(self) -> None:
+    def partition_bound(self, share: float) -> None:
         """Record the bound of a small CP-SAT model, which divides the weights of the
-        files among the nodes.
+        files among the nodes, within *share* of the time left.
         """
         instance = self.instance
         weights = bounds.file_weights(instance, self.cycles, self.replication)
         partition = bounds.partition_model(weights, instance.num_nodes, self.common)
         if partition is None:
             return
-        seconds = min(2.0, 0.1 * self.deadline.remaining())
+        seconds = min(2.0, share * self.deadline.remaining())
         answer = solve_by_cpsat(partition, BackendLimits(seconds=seconds, work=1.0))
         if answer.bound is not None:
             self.raise_bound(round(answer.bound), of_all_plans=True)

@@ -191,6 +191,7 @@ def _state(
         best_node=make.ints(assign),
         best_root=make.ints(root),
         trail=make.ints([0] * (8 * longest + 8)),
+        moved=make.records(kernel.Moved, 2),
         seed=seed % (kernel.MODULUS - 2) + 1,
         best_load=most,
         best_over=most,

@@ -9,6 +9,7 @@ is the sum over the nodes of (load / scale)^16, plus a penalty for bytes beyond 
 The largest load dominates this sum, but every load changes it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MODULUS = 2147483647
@@ -53,6 +54,14 @@ class Data:
 
 
 @dataclass(slots=True)
+class Moved:
+    """A task that a step has moved, and its node before the step."""
+
+    task: int
+    node: int
+
+
+@dataclass(slots=True)
 class State:
     """What a run changes.
 
@@ -62,7 +71,8 @@ class State:
     ``used``: units and stored bytes of each node. ``best_node`` and ``best_root`` are
     those of the best state, ``best_load`` is its largest load, and ``best_over`` its
     bytes that do not fit. ``trail``: pairs (file, root before this step), of which
-    ``trail_length`` numbers are used. ``seed``: the state of the generator of random
+    ``trail_length`` numbers are used. ``moved``: the tasks that this step has moved, of
+    which ``num_moved`` are used. ``seed``: the state of the generator of random
     numbers. ``step``: the number of steps taken.
     """
 
@@ -75,17 +85,28 @@ class State:
     best_node: list[int]
     best_root: list[int]
     trail: list[int]
+    moved: list[Moved]
     seed: int
     step: int
     best_load: int
     best_over: int
     trail_length: int
+    num_moved: int
 
 
 def draw(state: State, below: int) -> int:
     """Return the next random number from 0 to *below* - 1."""
     state.seed = state.seed * MULTIPLIER % MODULUS
     return state.seed % below
+
+
+def skip_draw(state: State) -> None:
+    """Pass over one random number.
+
+    Exchanges pass over the number by which other moves draw a node, so that a seed
+    gives the plan that it always gave.
+    """
+    draw(state, 1)
 
 
 def read(data: Data, state: State, file: int, node: int, step: int) -> None:
@@ -134,12 +155,16 @@ def reroot(data: Data, state: State, file: int, node: int) -> None:
 
 
 def move(data: Data, state: State, task: int, node: int) -> None:
-    """Move *task* to *node*.
+    """Move *task* to *node*, and note its former node.
 
     The task may be the last reader of a file on its former node. If that node is the
     root of the file, *node* becomes the root.
     """
     before = state.node[task]
+    moved = state.moved[state.num_moved]
+    moved.task = task
+    moved.node = before
+    state.num_moved += 1
     shift(data, state, task, node)
     if data.copying == 0:
         return
@@ -147,25 +172,17 @@ def move(data: Data, state: State, task: int, node: int) -> None:
         file = data.files[x]
         idle = state.readers[file * data.num_nodes + before] == 0
         if idle and state.root[file] == before and not data.fixed_root[file]:
-            note(state, file, before)
-            reroot(data, state, file, node)
+            change_root(data, state, file, node)
 
 
-def note(state: State, file: int, root: int) -> None:
-    """Append *file* and its present *root* to the trail, before the step changes the
-    root.
+def change_root(data: Data, state: State, file: int, node: int) -> None:
+    """Make *node* the root of *file*; append the file and its former root to the
+    trail.
     """
     state.trail[state.trail_length] = file
-    state.trail[state.trail_length + 1] = root
+    state.trail[state.trail_length + 1] = state.root[file]
     state.trail_length += 2
-
-
-def undo_roots(data: Data, state: State) -> None:
-    """Restore the roots that this step changed, the last change first."""
-    while state.trail_length > 0:
-        state.trail_length -= 2
-        at = state.trail_length
-        reroot(data, state, state.trail[at], state.trail[at + 1])
+    reroot(data, state, file, node)
 
 
 def shift(data: Data, state: State, task: int, node: int) -> None:
@@ -236,6 +253,102 @@ def other_node(data: Data, state: State, node: int) -> int:
     return chosen + 1 if chosen >= node else chosen
 
 
+def move_root(data: Data, state: State) -> bool:
+    """Make a random node the root of a random file; return whether the node may be."""
+    file = draw(state, data.num_files)
+    node = other_node(data, state, state.root[file])
+    if not may_root(data, file, node):
+        return False
+    change_root(data, state, file, node)
+    return True
+
+
+def exchange_roots(data: Data, state: State) -> bool:
+    """Exchange the roots of two random files; return whether this is allowed and
+    changes anything.
+    """
+    file = draw(state, data.num_files)
+    skip_draw(state)
+    other = draw(state, data.num_files)
+    node = state.root[other]
+    before = state.root[file]
+    if node == before:
+        return False
+    if not may_root(data, other, before) or not may_root(data, file, node):
+        return False
+    change_root(data, state, other, before)
+    change_root(data, state, file, node)
+    return True
+
+
+def exchange_tasks(data: Data, state: State) -> bool:
+    """Exchange the nodes of two random tasks; return whether this changes anything."""
+    first = draw(state, data.num_tasks)
+    skip_draw(state)
+    second = draw(state, data.num_tasks)
+    node = state.node[first]
+    if state.node[second] == node:
+        return False
+    move(data, state, first, state.node[second])
+    move(data, state, second, node)
+    return True
+
+
+def send_task(data: Data, state: State) -> bool:
+    """Send a random task to another node; return True."""
+    task = draw(state, data.num_tasks)
+    move(data, state, task, other_node(data, state, state.node[task]))
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A kind of move: how many of eight moves it makes, if files are copied and if
+    every node fetches its files, and the function that makes it.
+
+    The function returns False if it leaves the state as it is.
+    """
+
+    name: str
+    with_copies: int
+    without: int
+    make: Callable[[Data, State], bool]
+
+
+MOVES = (
+    Move("let another node fetch a file", 1, 0, move_root),
+    Move("exchange the roots of two files", 2, 0, exchange_roots),
+    Move("exchange the nodes of two tasks", 2, 5, exchange_tasks),
+    Move("send a task to another node", 3, 3, send_task),
+)
+"""The moves of a run. Each column has the sum 8."""
+
+
+def change(data: Data, state: State) -> bool:
+    """Make one random move of ``MOVES``; return whether the state changed."""
+    roots = data.copying == 1 and data.num_files > 0
+    kind = draw(state, 8)
+    for row in MOVES:
+        kind -= row.with_copies if roots else row.without
+        if kind < 0:
+            return row.make(data, state)
+    return False
+
+
+def undo(data: Data, state: State) -> None:
+    """Take back the move of this step: the roots first, then the tasks, the last change
+    first.
+    """
+    while state.trail_length > 0:
+        state.trail_length -= 2
+        at = state.trail_length
+        reroot(data, state, state.trail[at], state.trail[at + 1])
+    while state.num_moved > 0:
+        state.num_moved -= 1
+        moved = state.moved[state.num_moved]
+        shift(data, state, moved.task, moved.node)
+
+
 def run(data: Data, state: State, steps: int, total: int) -> None:
     """Take *steps* of the *total* steps of an annealing run, from the present state."""
     now = energy(data, state)
@@ -246,50 +359,14 @@ def run(data: Data, state: State, steps: int, total: int) -> None:
         # Compare energies relative to the present one, because with a few large tasks
         # all energies are far above that of an even load.
         limit = now * (1.0 + heat * data.logs[draw(state, LOG_TABLE)] / data.num_nodes)
-        kind = draw(state, 8)
         state.trail_length = 0
-        first = -1
-        second = -1
-        at = 0
-        back = 0
-        if kind < 3 and data.copying == 1 and data.num_files > 0:
-            file = draw(state, data.num_files)
-            target = other_node(data, state, state.root[file])
-            if kind > 0:
-                other = draw(state, data.num_files)
-                target = state.root[other]
-                if target == state.root[file]:
-                    continue
-                if not may_root(data, other, state.root[file]):
-                    continue
-                note(state, other, target)
-                reroot(data, state, other, state.root[file])
-            if not may_root(data, file, target):
-                undo_roots(data, state)
-                continue
-            note(state, file, state.root[file])
-            reroot(data, state, file, target)
-        else:
-            first = draw(state, data.num_tasks)
-            at = state.node[first]
-            target = other_node(data, state, at)
-            if kind < 5:
-                second = draw(state, data.num_tasks)
-                back = state.node[second]
-                if back == at:
-                    continue
-                target = back
-            move(data, state, first, target)
-            if second >= 0:
-                move(data, state, second, at)
-        after = energy(data, state)
-        if after <= limit:
-            if after < now:
-                keep_best(data, state)
-            now = after
+        state.num_moved = 0
+        if not change(data, state):
             continue
-        undo_roots(data, state)
-        if second >= 0:
-            shift(data, state, second, back)
-        if first >= 0:
-            shift(data, state, first, at)
+        after = energy(data, state)
+        if after > limit:
+            undo(data, state)
+            continue
+        if after < now:
+            keep_best(data, state)
+        now = after

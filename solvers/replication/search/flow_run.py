@@ -119,5 +119,5 @@ class FlowRun(LinkAwareRun):
 
     def anneal(self, turn: int = 0) -> None:
         """Anneal from the best start, if there is one and replays are quick."""
-        if not self._slow() and self._elite.score < float("inf"):
+        if not self._slow() and self.elites.of_cycle.score < float("inf"):
             super().anneal(turn)

@@ -1,10 +1,8 @@
 """Judge plans of a link-aware search by replays under unfair sharing."""
 
-from dataclasses import dataclass, field
 from math import inf
 
 from ioopt.problems.replication import (
-    EvictionPolicy,
     ReplicationPlan,
     ReplicationProblem,
 )
@@ -12,7 +10,8 @@ from ioopt.sim.replication.build import Noise
 from ioopt.sim.replication.noisy import noisy_makespans
 from ioopt.solvers.replication.search import params
 from ioopt.solvers.replication.search.budget import Budget
-from ioopt.solvers.replication.search.link_search import Engine, Queues
+from ioopt.solvers.replication.search.elites import Best
+from ioopt.solvers.replication.search.link_search import Engine
 
 FIRST_DRAW = 4001
 """The first draw of weights by which plans are judged during the search."""
@@ -24,25 +23,6 @@ STEADY_DRAWS = range(6001, 7801)
 A result states noisy figures by draws from number 1 on, which no search uses. Weights
 repeat after 8,191 draws.
 """
-
-
-@dataclass
-class Best:
-    """The best plan so far, as queues and an eviction policy, or as the plan of a
-    planner.
-
-    ``score`` is the exact measure in seconds. ``rank`` is the figure by which plans
-    compete: their score or, in a robust search, their mean score over noisy replays.
-    ``rounds``: the tasks of each round, if the plan has barriers.
-    """
-
-    score: float = float("inf")
-    rank: float = float("inf")
-    queues: Queues = field(default_factory=list)
-    eviction: EvictionPolicy = "farthest-next-use"
-    plan: ReplicationPlan | None = None
-    origin: str = ""
-    rounds: Queues = field(default_factory=list)
 
 
 class Judge:

@@ -16,7 +16,6 @@ from ioopt.sim.replication.world import World
 from ioopt.solvers.replication.search.line_moves import (
     Line,
     change,
-    change_barriers,
     keep,
     keep_best,
     put_back,
@@ -156,10 +155,7 @@ def anneal(
             return
         heat = hot * (cold / hot) ** (step / total)
         keep(line, line.kept_order, line.kept_node, line.kept_cut)
-        if line.barriers:
-            change_barriers(w, line)
-        else:
-            change(w, line)
+        change(w, line)
         limit = line.now - heat * math.log(uniform(line.chance))
         value = line.now
         if line.by_bytes:

@@ -8,6 +8,7 @@ ahead of the barrier have ended. Without barriers, a node that is ahead of the o
 may evict files that would have been kept if the tasks ran in the order.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ioopt.compiled.memory import Int8, Int32
@@ -17,7 +18,7 @@ MODULUS = 2147483647
 EXCHANGES = 20
 """On shared storage, one move of so many exchanges all tasks of two nodes."""
 LONGEST_BLOCK = 8
-"""Largest number of tasks in one move (1 to 20), tuned with the next two values."""
+"""Largest number of tasks in one move (1 to 20), tuned with the shares of ``MOVES``."""
 BARRIER_MOVES = 15
 """Percentage of moves that change a barrier, in plans with barriers (0 to 100).
 
@@ -25,23 +26,6 @@ Chosen on the presets image-85 and bipartite-85 with small disks.
 """
 BARRIER_SHIFT = 4
 """Largest shift of a barrier, in places (1 to 10)."""
-SWAPS = 10
-"""Percentage of moves that exchange the nodes of two tasks.
-
-This and the next three values are thresholds: each kind of move has the percentage
-between the threshold before and its own.
-"""
-BLOCKS = 25
-"""From ``SWAPS`` to this percentage, moves send a block of a queue to another node."""
-FAMILIES = 40
-"""From ``BLOCKS`` to this percentage, moves send a task with its producers or consumers
-to another node.
-"""
-SHIFTS = 85
-"""From ``FAMILIES`` to this percentage, moves shift one task.
-
-Above it, moves of a batch shift a block of tasks.
-"""
 
 
 @dataclass(slots=True)
@@ -296,45 +280,10 @@ def relative(w: World, line: Line, k: int) -> int:
     return j if j >= 0 else k
 
 
-def change(w: World, line: Line) -> None:
-    """Make one random move, which exchanges the nodes of two tasks, sends tasks to
-    another node, or shifts tasks in the order; on shared storage it may exchange all
-    tasks of two nodes.
-    """
-    chance = line.chance
-    exchange = False
-    if w.products_shared:
-        exchange = draw(chance, EXCHANGES) == 0
-    if exchange:
-        one = draw(chance, w.num_nodes)
-        exchange_nodes(w, line, one, draw(chance, w.num_nodes))
-        return
-    kind = draw(chance, 100)
-    k = draw(chance, w.num_tasks)
-    other = draw(chance, w.num_tasks)
-    if kind < SWAPS:
-        node = line.node[k]
-        send(w, line, k, line.node[other])
-        send(w, line, other, node)
-    elif kind < BLOCKS:
-        node = draw(chance, w.num_nodes)
-        send_block(w, line, k, node, 1 + draw(chance, LONGEST_BLOCK))
-    elif kind < FAMILIES:
-        send_family(w, line, k)
-    else:
-        if draw(chance, 2):
-            other = relative(w, line, k)
-        node = line.node[other]
-        if draw(chance, 3) == 0:
-            node = line.node[k]
-        if kind >= SHIFTS and w.plain:
-            shift_block(w, line, k, line.place[other], node)
-        else:
-            shift(w, line, k, line.place[other], node)
-
-
-def exchange_nodes(w: World, line: Line, one: int, other: int) -> None:
-    """Exchange all tasks of two nodes, as far as they fit there."""
+def exchange_nodes(w: World, line: Line) -> None:
+    """Exchange all tasks of two random nodes, as far as they fit there."""
+    one = draw(line.chance, w.num_nodes)
+    other = draw(line.chance, w.num_nodes)
     for k in range(w.num_tasks):
         if line.node[k] == one:
             send(w, line, k, other)
@@ -342,8 +291,51 @@ def exchange_nodes(w: World, line: Line, one: int, other: int) -> None:
             send(w, line, k, one)
 
 
-def send_family(w: World, line: Line, k: int) -> None:
-    """Send task *k*, with all its producers or all its consumers, to a random node."""
+def change_barrier(w: World, line: Line) -> None:
+    """Set, remove or shift a barrier at random."""
+    tasks = w.num_tasks
+    chance = line.chance
+    p = draw(chance, tasks)
+    kind = draw(chance, 3)
+    if kind == 0:
+        line.cut[p] = 1 - line.cut[p]
+        return
+    while p < tasks and not line.cut[p]:
+        p += 1
+    if p == tasks:
+        return
+    line.cut[p] = 0
+    if kind == 1:
+        p += draw(chance, 2 * BARRIER_SHIFT + 1) - BARRIER_SHIFT
+        line.cut[min(tasks - 1, max(0, p))] = 1
+
+
+def exchange_tasks(w: World, line: Line, k: int, other: int) -> None:
+    """Exchange the nodes of tasks *k* and *other*, as far as they fit there."""
+    node = line.node[k]
+    send(w, line, k, line.node[other])
+    send(w, line, other, node)
+
+
+def send_block(w: World, line: Line, k: int, other: int) -> None:
+    """Send task *k* and a random number of tasks behind it in its queue to a random
+    node; *other* is not used.
+
+    The places of these tasks in the order stay the same.
+    """
+    i = draw(line.chance, w.num_nodes)
+    left = 1 + draw(line.chance, LONGEST_BLOCK)
+    a = line.node[k]
+    for p in range(line.place[k], w.num_tasks):
+        if left > 0 and line.node[line.order[p]] == a:
+            send(w, line, line.order[p], i)
+            left -= 1
+
+
+def send_family(w: World, line: Line, k: int, other: int) -> None:
+    """Send task *k*, with all its producers or all its consumers, to a random node;
+    *other* is not used.
+    """
     chance = line.chance
     node = draw(chance, w.num_nodes)
     if draw(chance, 2):
@@ -357,25 +349,28 @@ def send_family(w: World, line: Line, k: int) -> None:
             send(w, line, line.after[x], node)
 
 
-def send_block(w: World, line: Line, k: int, i: int, most: int) -> None:
-    """Send task *k* and the next tasks of its queue, at most *most* in all, to node
-    *i*.
+def aim(w: World, line: Line, k: int, other: int) -> tuple[int, int]:
+    """Return the place to which task *k* shifts, and its node there.
 
-    The places of these tasks in the order stay the same.
+    They are those of *other* or of a task related to *k*; the node may be that of *k*.
     """
-    a = line.node[k]
-    left = most
-    for p in range(line.place[k], w.num_tasks):
-        if left > 0 and line.node[line.order[p]] == a:
-            send(w, line, line.order[p], i)
-            left -= 1
+    chance = line.chance
+    if draw(chance, 2):
+        other = relative(w, line, k)
+    node = line.node[other]
+    if draw(chance, 3) == 0:
+        node = line.node[k]
+    return line.place[other], node
 
 
-def shift_block(w: World, line: Line, k: int, to: int, i: int) -> None:
-    """Move task *k* of a batch, and a random number of tasks behind it, to place *to*.
+def shift_block(w: World, line: Line, k: int, other: int) -> None:
+    """Move task *k* of a batch, and a random number of tasks behind it, to the place of
+    *other* or of a related task.
 
-    At random, these tasks stay on their nodes, or all are sent to node *i*.
+    At random, these tasks stay on their nodes, or all are sent to the node of that
+    task or of *k*.
     """
+    to, i = aim(w, line, k, other)
     p = line.place[k]
     stay = draw(line.chance, 2)
     length = min(1 + draw(line.chance, LONGEST_BLOCK), w.num_tasks - p)
@@ -394,13 +389,14 @@ def shift_block(w: World, line: Line, k: int, to: int, i: int) -> None:
         part(line, first, end, to, p)
 
 
-def shift(w: World, line: Line, k: int, to: int, i: int) -> None:
-    """Move task *k* to place *to* of the order, and to node *i*.
+def shift_task(w: World, line: Line, k: int, other: int) -> None:
+    """Move task *k* to the place and the node of *other* or of a related task.
 
     At random, the task stops before it passes a producer or consumer, or these tasks
-    move along with it. Tasks that move along may also be sent to node *i*.
+    move along with it. Tasks that move along may also be sent to the node.
     """
     chance = line.chance
+    to, i = aim(w, line, k, other)
     alone = draw(chance, 2)
     p = line.place[k]
     if p > to:
@@ -424,23 +420,44 @@ def shift(w: World, line: Line, k: int, to: int, i: int) -> None:
         send(w, line, k, i)
 
 
-def change_barriers(w: World, line: Line) -> None:
-    """Set, remove or shift a barrier at random, or make one move of :func:`change`."""
-    tasks = w.num_tasks
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A kind of move of tasks: its percentage in batches and in workflows, and the
+    function that makes it with two random tasks.
+    """
+
+    name: str
+    in_batches: int
+    in_workflows: int
+    make: Callable[[World, Line, int, int], None]
+
+
+MOVES = (
+    Move("exchange the nodes of two tasks", 10, 10, exchange_tasks),
+    Move("send a block of a queue to a node", 15, 15, send_block),
+    Move("send a task and its relatives to a node", 15, 15, send_family),
+    Move("shift a task in the order", 45, 60, shift_task),
+    Move("shift a block of the order", 15, 0, shift_block),
+)
+"""The moves of tasks. Each column of percentages has the sum 100."""
+
+
+def change(w: World, line: Line) -> None:
+    """Make one random move: of a barrier in plans with barriers, of all tasks of two
+    nodes on shared storage, else one of ``MOVES``.
+    """
     chance = line.chance
-    if draw(chance, 100) >= BARRIER_MOVES:
-        change(w, line)
+    if line.barriers and draw(chance, 100) < BARRIER_MOVES:
+        change_barrier(w, line)
         return
-    p = draw(chance, tasks)
-    kind = draw(chance, 3)
-    if kind == 0:
-        line.cut[p] = 1 - line.cut[p]
+    if w.products_shared and draw(chance, EXCHANGES) == 0:
+        exchange_nodes(w, line)
         return
-    while p < tasks and not line.cut[p]:
-        p += 1
-    if p == tasks:
-        return
-    line.cut[p] = 0
-    if kind == 1:
-        p += draw(chance, 2 * BARRIER_SHIFT + 1) - BARRIER_SHIFT
-        line.cut[min(tasks - 1, max(0, p))] = 1
+    kind = draw(chance, 100)
+    k = draw(chance, w.num_tasks)
+    other = draw(chance, w.num_tasks)
+    for move in MOVES:
+        kind -= move.in_batches if w.plain else move.in_workflows
+        if kind < 0:
+            move.make(w, line, k, other)
+            return

@@ -98,14 +98,14 @@ def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
         _search_together(runs)
     except (KeyboardInterrupt, OutOfTime):
         # The best plan may be of another thread, or newer than the last report.
-        runs[0].best = _best_of(runs).best
+        runs[0].elites.best = _best_of(runs).elites.best
         runs[0].tell()
         raise
     for run in runs:
         run.finish()
     search = _best_of(runs)
     # The choice among the finalists may be a plan that was not reported.
-    runs[0].best = search.best
+    runs[0].elites.best = search.elites.best
     runs[0].tell()
     return Outcome(
         search.best_plan(),
@@ -137,7 +137,7 @@ def steadiest(
     run = kind(problem, asked, max(PARAMS.fewest_judged, evaluations), bound=makespan)
     _search(run)
     run.finish()
-    if run.best.score > makespan * (1 + 1e-9):
+    if run.elites.best.score > makespan * (1 + 1e-9):
         return plan
     return run.best_plan()
 
@@ -192,7 +192,7 @@ def _search(run: LinkAwareRun) -> None:
 
 def _best_of(runs: Sequence[LinkAwareRun]) -> LinkAwareRun:
     """Return the run with the best plan; the first of equals."""
-    return min(runs, key=lambda run: run.key(run.best))
+    return min(runs, key=lambda run: run.elites.key(run.elites.best))
 
 
 def _too_large(problem: ReplicationProblem, request: SolveRequest) -> bool:

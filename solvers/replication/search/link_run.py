@@ -6,9 +6,10 @@ See :mod:`ioopt.solvers.replication.search.link_aware`.
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
+from typing import NamedTuple
 
 from ioopt.errors import NotApplicableError, OutOfTime
 from ioopt.models.replication.batch_time import plan_seconds
@@ -29,11 +30,16 @@ from ioopt.solvers.replication.greedy import job_data_present, minmin
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import params
 from ioopt.solvers.replication.search.budget import Budget
+from ioopt.solvers.replication.search.cooling import (
+    Cooling,
+    JudgedCooling,
+    NoisyCooling,
+)
+from ioopt.solvers.replication.search.elites import Best, Elites
 from ioopt.solvers.replication.search.flow_deal import stretches
 from ioopt.solvers.replication.search.judge import (
     FINAL_DRAW,
     STEADY_DRAWS,
-    Best,
     Judge,
     is_queues,
 )
@@ -48,6 +54,12 @@ from ioopt.solvers.replication.search.link_search import (
     with_barriers,
 )
 from ioopt.solvers.replication.search.spectral import task_order
+from ioopt.solvers.replication.search.stops import (
+    ReplaysUsed,
+    TargetMet,
+    TimeUp,
+    first_met,
+)
 from ioopt.solvers.replication.workflows import PLANNERS, Planner
 from ioopt.units import counted
 
@@ -61,6 +73,36 @@ BATCH_PLANNERS: Mapping[str, Planner] = {
     ),
     **{name: PLANNERS[name] for name in ("locality", "b-level", "heft", "fifo")},
 }
+
+
+class Stage(NamedTuple):
+    """A stage of a run: restarts, until share ``until`` of the run is over.
+
+    ``size`` returns the number of replays of a restart, by its number; ``restart``
+    makes it. ``ends_proven``: the stage also ends once a plan meets the bound.
+    """
+
+    until: float
+    size: Callable[[int], int]
+    restart: Callable[[int], None]
+    ends_proven: bool = False
+
+
+@dataclass
+class Doubling:
+    """Numbers of replays of restarts: ``first``, then twice as many as before, up to
+    ``most``; the last restart makes all that are left.
+    """
+
+    first: int
+    most: int
+    budget: Budget
+
+    def __call__(self, turn: int) -> int:
+        """Return the number of replays of restart *turn*."""
+        size = min(self.first << min(turn, 40), self.most)
+        left = self.budget.unused()
+        return int(left) if left < 2 * size else size
 
 
 class LinkAwareRun:
@@ -99,29 +141,18 @@ class LinkAwareRun:
         if self.additive:
             self.objective_name = "additive_seconds"
         self.bound = self._proven() if bound is None else bound
-        gap = request.options.gap or 0.0
-        self.proof = self.bound * (1 + 1e-10)
-        self.target = max(self.bound / (1.0 - min(gap, 0.999)), self.proof)
-        self.best = Best()
-        self._of_planners = inf
-        self._least = Best()
-        self._redrawn = 0
-        self._exact = False
-        self._finalists: list[Best] = []
-        self._met = 0
         request.incumbents.objective_name = self.objective_name
         request.incumbents.bound = self.bound
         self._said = -1.0
-        self._cells = params.cells(problem)
-        self._slow_replays = self._cells > self.params.slow_cells
+        self._slow_replays = params.cells(problem) > self.params.slow_cells
         left = request.deadline.remaining()
         self._reserve = self._kept_seconds(left)
         self.budget = self._budget(evaluations, left)
         self._orders_pay = self.params.orders_pay(problem) and not self._slow_replays
         self._many = len(problem.tasks) >= self.params.many_tasks
-        self._evaluations = evaluations
-        self._elite = Best()
+        self._sizes = self._restart_sizes(evaluations)
         self._ordered: Annealing | None = None
+        self._redrawn = 0
         self.options = request.settings or RULES
         seed = request.options.seed
         noise = judging_noise(problem)
@@ -129,6 +160,11 @@ class LinkAwareRun:
         self._judge = Judge(self.engine, noise, self.budget)
         self.robust = robust and self._replays() >= self.params.fewest_judged
         self.budget.choice = self.robust
+        gap = request.options.gap or 0.0
+        self.target = TargetMet(self.bound, gap, self.budget, len(problem.tasks))
+        self.stops = (self.target, ReplaysUsed(self.budget), TimeUp(self.budget))
+        self.elites = Elites(self.target.proof, self.robust)
+        self.stage = Stage(1.0, self._sizes, self.restart)
 
     def _kept_seconds(self, left: float) -> float:
         """Return how many of the *left* seconds to reserve for checking and replaying
@@ -179,67 +215,30 @@ class LinkAwareRun:
         """Return the tasks in the order of the Fiedler vector."""
         return task_order(self.problem)
 
-    def reached(self) -> bool:
-        """Return whether the best plan meets the lower bound or the requested gap.
-
-        In a robust run, it must also hold under noise, or enough replays must have
-        looked for one that does.
-        """
-        if self.best.score > self.target:
-            return False
-        steady = self.best.rank <= self.params.steady * self.best.score
-        patience = self.params.patience * len(self.problem.tasks)
-        return steady or self.budget.evaluations >= self._met + patience
-
     def over(self) -> bool:
-        """Return whether the run must end now; time alone does not end it before it has
-        a plan.
+        """Return whether the run must end now, or its stage; time alone does not end it
+        before it has a plan.
         """
-        late = self.budget.late() and self.best.score < float("inf")
-        proven = self._exact and self.best.score <= self.proof
-        return proven or self.reached() or self.budget.counted_out() or late
+        score = self.elites.best.score
+        if self.stage.ends_proven and score <= self.target.proof:
+            return True
+        reason = first_met(self.stops, self.elites.best)
+        if reason is StopReason.TIME:
+            return score < inf
+        return reason is not None
 
     def stop(self) -> StopReason:
         """Return the reason why the run ended."""
-        if self.reached():
-            if self.best.score <= self.bound * (1 + 1e-9):
-                return StopReason.FINISHED
-            return StopReason.GAP
-        if self.budget.late() and not self.budget.counted_out():
-            return StopReason.TIME
-        return StopReason.ITERATIONS
-
-    def key(self, found: Best) -> tuple[int, float]:
-        """Return the key by which plans compete: the least is the best."""
-        return self._kind(found.score), found.rank
-
-    def _kind(self, score: float) -> int:
-        """Return the kind of a plan with this *score*: 0 if it meets the bound, 1 if it
-        is no worse than the planners' plans, else 2.
-
-        Plans of a search that is not robust are all of one kind.
-        """
-        if not self.robust:
-            return 0
-        if score <= self.proof:
-            return 0
-        return 1 if score <= self._of_planners else 2
+        return first_met(self.stops, self.elites.best) or StopReason.ITERATIONS
 
     def offer(self, found: Best) -> None:
-        """Make *found* the best plan if its key is less; report it at most once a
+        """Let *found* compete; if it is the best plan now, report it at most once a
         second.
         """
-        if found.score < self._least.score:
-            self._least = found
-        if self.robust:
-            self._keep_finalist(found)
-        if self.key(found) < self.key(self._elite):
-            self._elite = found
-        if self.key(found) >= self.key(self.best):
+        before = self.elites.best.score
+        if not self.elites.offer(found):
             return
-        if self.best.score > self.target >= found.score:
-            self._met = self.budget.evaluations
-        self.best = found
+        self.target.note(before, found.score)
         now = self.budget.clock()
         if self._said < 0 or now - self._said > 1.0:
             self._said = now
@@ -247,32 +246,22 @@ class LinkAwareRun:
 
     def tell(self) -> None:
         """Report the best plan, which answers for a run that is interrupted."""
-        if self.best.score < inf:
+        score = self.elites.best.score
+        if score < inf:
             self.request.incumbents.report(
-                self.best_plan(), self.best.score, self.bound, selected=self.robust
+                self.best_plan(), score, self.bound, selected=self.robust
             )
-
-    def _keep_finalist(self, found: Best) -> None:
-        """Keep *found* for the choice at the end, if it may be among the best."""
-        near = self.params.near * min(found.rank, self.best.rank)
-        if found.rank == inf or found.rank > near:
-            return
-        self._finalists.append(found)
-        self._finalists.sort(key=self.key)
-        del self._finalists[self.params.finalists :]
 
     def judge(self, found: Best) -> None:
         """Set the rank of *found*: in a robust run by noisy replays, else its score."""
         found.rank = found.score
         if not self.robust or found.score == inf:
             return
-        kind = self._kind(found.score)
-        if kind > self._kind(self.best.score):
+        elites = self.elites
+        if elites.kind(found.score) > elites.kind(elites.best.score):
             found.rank = inf
             return
-        rival = self._elite
-        least = rival.rank if kind == self._kind(rival.score) else inf
-        found.rank = self._judge.rank(found, least)
+        found.rank = self._judge.rank(found, elites.rival(found.score))
 
     def finish(self) -> None:
         """Choose the answer of a robust run: of the finalists, the one with the least
@@ -280,13 +269,14 @@ class LinkAwareRun:
         """
         draws = self.params.final_draws
         count = self.budget.finalists(self.budget.evaluations)
+        elites = self.elites
         rivals = []
-        for found in self._finalists[:count]:
-            if self._kind(found.score) == self._kind(self.best.score):
+        for found in elites.finalists[:count]:
+            if elites.kind(found.score) == elites.kind(elites.best.score):
                 mean = self._judge.mean(found, FINAL_DRAW, draws)
                 rivals.append(replace(found, rank=mean))
         if len(rivals) > 1:
-            self.best = min(rivals, key=self.key)
+            elites.best = min(rivals, key=elites.key)
 
     def attempt(self, queues: Queues, origin: str) -> None:
         """Score *queues* by a replay, and offer them as the best plan."""
@@ -303,7 +293,7 @@ class LinkAwareRun:
 
         A plan that the search has found has queues, an eviction policy and rounds only.
         """
-        best = self.best
+        best = self.elites.best
         if best.plan is not None:
             return best.plan
         plan = build_plan(self.problem, best.queues, best.eviction, rounds=best.rounds)
@@ -313,7 +303,7 @@ class LinkAwareRun:
         """Return a note on the origin of the best plan and the number of replays."""
         kind = "compiled" if self.engine.make.compiled else "pure Python"
         return (
-            f"best plan from {self.best.origin}; "
+            f"best plan from {self.elites.best.origin}; "
             f"{counted(self.budget.evaluations, 'replay')} ({kind})",
         )
 
@@ -331,15 +321,16 @@ class LinkAwareRun:
         for name, planner in self.planners().items():
             slow = self.budget.replay_seconds > self.params.cheap_seconds
             late = until.expired() or (slow and self.budget.late())
-            if self.reached() or (self.best.origin and late):
+            best = self.elites.best
+            if self.target(best) or (best.origin and late):
                 return
             try:
                 plan = planner(self.problem, asked).plan
                 assert plan is not None
             except (OutOfTime, NotApplicableError):
                 continue
-            if not self.best.origin:
-                self.best = replace(self.best, plan=plan, origin=name)
+            if not best.origin:
+                self.elites.best = replace(best, plan=plan, origin=name)
                 if self.request.incumbents.plan is None:
                     # If the replay is interrupted, this plan is the answer.
                     self.request.incumbents.plan = plan
@@ -369,7 +360,7 @@ class LinkAwareRun:
                 1.2 * budget.replay_seconds, 0.5 * max(0.0, budget.left())
             )
         if origin in self.planners():
-            self._of_planners = min(self._of_planners, score)
+            self.elites.of_planners = min(self.elites.of_planners, score)
         found = Best(
             score, queues=queues, eviction=plan.eviction, plan=plan, origin=origin
         )
@@ -401,40 +392,40 @@ class LinkAwareRun:
         return self.engine.score(queues, plan.eviction)
 
     def improve(self) -> None:
-        """Make restarts until the time, the number of replays or the bound ends the
-        run.
+        """Carry out the stages of the run one after the other."""
+        for stage in self.stages():
+            self.stage = stage
+            self.budget.stage(stage.until)
+            self._carry_out(stage)
+
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the stages of the run.
 
         The first stage of a robust run anneals by exact replays, until a plan meets the
         bound or a share of the run is over. The second anneals under noise.
         """
         if not self.robust:
-            self._repeat(self._size, self.restart)
-            return
-        self._exact = True
-        if self._replays() >= self.params.fewest_steady:
-            self.budget.stage(self.params.exact_share)
-        self._repeat(self._size, self.restart)
-        self._exact = False
-        self.budget.stage(1.0)
-        self._repeat(self._steady_size, self.steady)
+            return (Stage(1.0, self._sizes, self.restart),)
+        long = self._replays() >= self.params.fewest_steady
+        until = self.params.exact_share if long else 1.0
+        exact = Stage(until, self._sizes, self.restart, ends_proven=True)
+        return exact, Stage(1.0, self._steady_size, self.steady)
 
-    def _repeat(
-        self, size: Callable[[int], int], restart: Callable[[int], None]
-    ) -> None:
-        """Call *restart* with 0, 1 and so on until the present stage ends.
+    def _carry_out(self, stage: Stage) -> None:
+        """Make the restarts 0, 1 and so on of *stage* until it ends.
 
         In the last stage, a restart without a replay ends a run that only its time
-        limits. *size* returns the number of replays of a restart.
+        limits.
         """
         budget = self.budget
         for turn in range(self.params.most_restarts):
             if self.over():
                 return
             before = budget.evaluations
-            budget.begin(size(turn))
-            restart(turn)
+            budget.begin(stage.size(turn))
+            stage.restart(turn)
             if budget.evaluations == before:
-                if not self._exact and budget.effort == inf:
+                if not stage.ends_proven and budget.effort == inf:
                     budget.give_up()
                 return
 
@@ -450,8 +441,10 @@ class LinkAwareRun:
         dispatches, the queues are annealed. Nothing is done if they cannot run, or if
         hardly a replay is left.
         """
-        best = self.best
-        start = self._least if turn % 2 and self._least.score < best.score else best
+        elites = self.elites
+        start = elites.best
+        if turn % 2 and elites.least.score < start.score:
+            start = elites.least
         too_late = self.budget.unused() < 2 * self.params.all_draws
         if start.score == inf or too_late:
             return
@@ -459,74 +452,79 @@ class LinkAwareRun:
         score = annealing.line.now
         if score == inf:
             return
-        self._elite = best
+        elites.of_cycle = elites.best
         annealing.line.most_exact = max(self._most_exact(), score)
-        self._redraw(annealing)
         hot = self._heat(start.score, self.params.steady_hot)
-        cold = self.params.steady_cold * hot
-        self._cool(annealing, 1.0, hot, cold, "annealing under noise")
+        cooling = NoisyCooling(self, annealing, "annealing under noise")
+        cooling.cool(1.0, hot, self.params.steady_cold * hot)
 
     def _most_exact(self) -> float:
         """Return the exact score, in seconds, above which annealing under noise accepts
         no plan, unless it starts from one.
         """
-        if self.best.score <= self.proof:
-            return self.proof
-        return min(self._of_planners, self.params.dearer * self._least.score)
+        if self.elites.best.score <= self.target.proof:
+            return self.target.proof
+        dear = self.params.dearer * self.elites.least.score
+        return min(self.elites.of_planners, dear)
 
-    def _redraw(self, annealing: Annealing) -> None:
-        """Score the plans of *annealing* by noisy replays that it has not used."""
+    def next_draw(self) -> int:
+        """Return the number of the first draw of noisy scores that the run has not
+        used.
+        """
         draws = self.params.steady_draws
         first = STEADY_DRAWS[self._redrawn * draws % len(STEADY_DRAWS)]
-        annealing.redraw(draws, first)
         self._redrawn += 1
-        self.budget.evaluations += annealing.replays(1)
+        return first
 
-    def _size(self, turn: int) -> int:
-        """Return the number of replays of restart *turn*.
-
-        It is twice that of the previous restart, up to a limit.
+    def _restart_sizes(self, evaluations: int | None) -> Doubling:
+        """Return the numbers of replays of restarts; *evaluations* is the number of
+        replays that was asked for (None: none was).
         """
         knobs = self.params
-        most = knobs.evaluations_per_restart
+        each = knobs.evaluations_per_restart
         if self._orders_pay:
-            most = knobs.evaluations_per_round
-        first = self._evaluations or knobs.first_restart
-        size = min(first << min(turn, 40), most * len(self.problem.tasks))
-        if self._evaluations and not self._orders_pay:
-            size = self._evaluations
-        left = self.budget.unused()
-        return int(left) if left < 2 * size else size
+            each = knobs.evaluations_per_round
+        most = each * len(self.problem.tasks)
+        if evaluations and not self._orders_pay:
+            most = evaluations
+        return Doubling(evaluations or knobs.first_restart, most, self.budget)
 
     def restart(self, turn: int) -> None:
         """Perform restart number *turn*: anneal from the best plan of the present
         cycle.
 
         A cycle is a fixed number of restarts. Its first half begins from new starts,
-        its second half from the best plan of the run.
+        its second half from the best plan of the run. The restarts take the ways of
+        annealing in turn.
         """
+        elites = self.elites
         cycle = self.params.cycle
         place = turn % cycle
         fresh = place == 0
         if place == cycle // 2:
-            self._elite = self.best
+            elites.of_cycle = elites.best
         elif fresh and turn:
-            self._elite = Best()
+            elites.of_cycle = Best()
             self._ordered = None
         self.deal(fresh, first=turn == 0)
         if self.over():
             return
-        if self._elite.score == inf:
+        if elites.of_cycle.score == inf:
             # No start fits the nodes, or there was no time to make one.
-            self._elite = self.best
+            elites.of_cycle = elites.best
+        ways = self.ways()
+        number, way = divmod(turn, len(ways))
+        ways[way](number)
+
+    def ways(self) -> list[Callable[[int], None]]:
+        """Return the ways of annealing, each a function of the number of times that it
+        was taken before.
+        """
         if not self._orders_pay:
-            self.anneal(turn)
-        elif self._many:
-            self._orders(turn)
-        elif turn % 2:
-            self.anneal(turn // 2)
-        else:
-            self._orders(turn // 2)
+            return [self.anneal]
+        if self._many:
+            return [self.anneal_order]
+        return [self.anneal_order, self.anneal]
 
     def deal(self, fresh: bool = True, first: bool = True) -> None:
         """Make new starts from the spectral order, if *fresh*.
@@ -552,7 +550,7 @@ class LinkAwareRun:
                 return False
         return True
 
-    def _orders(self, turn: int) -> None:
+    def anneal_order(self, turn: int) -> None:
         """Anneal one order of all tasks by its bytes, then with barriers by replays.
 
         It continues from the best order of the cycle, if there is one. *turn* selects
@@ -567,24 +565,23 @@ class LinkAwareRun:
             line = again(self.engine, self._ordered)
             hot = self._heat(self.bound, knobs.order_warm)
         until = now + (1.0 - now) * knobs.order_share
-        self._cool(line, until, hot, self._cold(hot), BY_ORDER)
+        self._cool(line, until, hot, BY_ORDER)
         self._ordered = line
         if self.over():
             return
         barred = with_barriers(self.engine, line, len(self.problem.nodes))
         warm = self._heat(self.bound, knobs.warm)
-        cold = self._cold(warm)
-        self._cool(barred, 1.0, warm, cold, f"{BY_ORDER}, then with barriers")
+        self._cool(barred, 1.0, warm, f"{BY_ORDER}, then with barriers")
 
     def anneal(self, turn: int = 0) -> None:
         """Anneal from the best queues of the cycle until the restart ends.
 
         *turn* selects the first temperature.
         """
-        annealing = by_replays(self.engine, self._elite.queues)
+        annealing = by_replays(self.engine, self.elites.of_cycle.queues)
         if annealing.seconds < inf:
             hot = self._heat(annealing.seconds, self.params.heats[turn % 2])
-            self._cool(annealing, 1.0, hot, self._cold(hot), "annealing")
+            self._cool(annealing, 1.0, hot, "annealing")
 
     def _heat(self, score: float, share: float) -> float:
         """Return a temperature in seconds: *share* of *score*, or less if there are
@@ -593,122 +590,16 @@ class LinkAwareRun:
         many = self.params.many_tasks
         return score * (many / max(many, len(self.problem.tasks))) * share
 
-    def _cold(self, hot: float) -> float:
-        """Return the last temperature of an annealing that starts at *hot*."""
-        return hot * self.params.cold / self.params.heats[0]
-
     def _cool(
-        self, annealing: Annealing, until: float, hot: float, cold: float, origin: str
+        self, annealing: Annealing, until: float, hot: float, origin: str
     ) -> None:
-        """Anneal from temperature *hot* to *cold*, in seconds, until share *until* of
+        """Cool *annealing* from temperature *hot*, in seconds, until share *until* of
         the restart is finished.
 
-        *origin* describes the plans that are found.
+        In a robust run, its plans are judged by noisy replays if they are replayed at
+        all. *origin* describes them.
         """
-        budget = self.budget
-        base = budget.evaluations
-        total = self._moves(until, annealing)
-        judged = self._judged(annealing)
-        every = self._judged_every() if judged else total
-        target = 0.0 if judged else self.target
-        steps = 1
-        while not self.over():
-            first = annealing.evaluations
-            if first >= total:
-                break
-            begun = budget.clock()
-            steps = min(steps, total - first)
-            stretch = min(steps, every - first % every)
-            annealing.run(stretch, hot, cold, target, first, total)
-            made = annealing.evaluations - first
-            budget.evaluations = base + annealing.replays(annealing.evaluations)
-            replays = max(1, annealing.replays(made))
-            budget.replay_seconds = (budget.clock() - begun) / replays
-            seconds = min(self.params.stretch_seconds, 0.5 * max(0.0, budget.left()))
-            fitting = annealing.steps(int(seconds / max(budget.replay_seconds, 1e-7)))
-            # Replays may end early, and then predict the time of later ones badly. The
-            # number of steps therefore at most doubles.
-            steps = min(self.params.most_steps, fitting, 2 * steps)
-            ended = annealing.evaluations >= total
-            due = ended or annealing.evaluations % every == 0
-            if judged and due and budget.unused() >= self._judgement(annealing):
-                before = budget.evaluations
-                self._offer_present(annealing, origin)
-                if annealing.line.draws:
-                    self._redraw(annealing)
-                base += budget.evaluations - before
-            elif not judged and annealing.best_score < self._elite.score:
-                self._offer_best(annealing, origin)
-            if not made:
-                break
-        if judged and not annealing.line.draws:
-            self._offer_least(annealing, origin)
-
-    def _judged(self, annealing: Annealing) -> bool:
-        """Return whether noisy replays judge the plans of *annealing*."""
-        return self.robust and not annealing.by_bytes
-
-    def _judgement(self, annealing: Annealing) -> int:
-        """Return the largest number of replays of one judgement.
-
-        An annealing under noise needs the exact score of its present plan, and scores
-        the plan again by other draws.
-        """
-        again = 1 + annealing.replays(1) if annealing.line.draws else 0
-        return self.params.all_draws + again
-
-    def _judged_every(self) -> int:
-        """Return the number of moves from one judgement to the next."""
-        if self.best.score <= self.proof:
-            return self.params.judged_proven
-        return self.params.judged_every
-
-    def _moves(self, until: float, annealing: Annealing) -> int:
-        """Return the number of moves until share *until* of the restart is finished.
-
-        The replays of judgements are taken off.
-        """
-        left = max(1, round((until - self.budget.progress()) * self.budget.size))
-        if not self._judged(annealing):
-            return annealing.steps(left)
-        # The last judgement must fit too: it judges the coldest plan.
-        judgement = self._judgement(annealing)
-        every = self._judged_every()
-        whole, rest = divmod(left, annealing.replays(every) + judgement)
-        return max(1, whole * every + annealing.steps(max(0, rest - judgement)))
-
-    def _offer_best(self, annealing: Annealing, origin: str) -> None:
-        """Offer the best plan of *annealing*."""
-        self.offer(self._best_of(annealing, origin))
-
-    def _best_of(self, annealing: Annealing, origin: str) -> Best:
-        """Return the best plan of *annealing*."""
-        return Best(
-            annealing.best_score,
-            annealing.best_score,
-            queues=annealing.best_queues(),
-            eviction=self.engine.eviction,
-            origin=origin,
-            rounds=annealing.best_rounds(),
-        )
-
-    def _offer_least(self, annealing: Annealing, origin: str) -> None:
-        """Keep the best plan of *annealing* as the one of least exact score, if it
-        is.
-        """
-        if annealing.best_score < self._least.score:
-            self._least = self._best_of(annealing, origin)
-
-    def _offer_present(self, annealing: Annealing, origin: str) -> None:
-        """Judge the present plan of *annealing* by noisy replays, and offer it."""
-        if annealing.line.draws:
-            self.budget.evaluations += 1
-        found = Best(
-            annealing.exact_score(),
-            queues=annealing.present_queues(),
-            eviction=self.engine.eviction,
-            origin=origin,
-            rounds=annealing.present_rounds(),
-        )
-        self.judge(found)
-        self.offer(found)
+        judged = self.robust and not annealing.by_bytes
+        kind = JudgedCooling if judged else Cooling
+        cold = hot * self.params.cold / self.params.heats[0]
+        kind(self, annealing, origin).cool(until, hot, cold)

@@ -24,8 +24,9 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Incumbents, SolveRequest
 from ioopt.result import Result, Status, StopReason
 from ioopt.solvers.replication.exact import ip
+from ioopt.solvers.replication.exact.ip_steps import Case, climb
 from ioopt.solvers.replication.search import anneal as annealing
-from ioopt.solvers.replication.search import anneal_kernel
+from ioopt.solvers.replication.search import anneal_kernel, line_moves
 from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk
 from ioopt.solving import load, solve
 
@@ -342,6 +343,63 @@ def test_a_short_limit_anneals_before_it_loads_cp_sat(
     request = SolveRequest(options, deadline, ip.Settings(), None, Incumbents(deadline))
     with pytest.raises(Stop, match=first):
         ip.solve(problem, request)
+
+
+class Noted:
+    """A search whose steps only note their names; it never ends."""
+
+    def __init__(self, tasks: int, seconds: float) -> None:
+        problem = generate("image-85", {"tasks": tasks, "nodes": 2, "disk": None}, 0)
+        self.instance = reduce(problem)
+        self.deadline = Deadline(seconds, clock=lambda: 0.0)
+        self.notes: list[str] = []
+        self.taken: list[str] = []
+
+    def over(self) -> bool:
+        return False
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_, **__: self.taken.append(name)
+
+
+BOUNDS = ["anneal", "node_cut"]
+PROOF = ["enumerate", "run_cpsat", "anneal", "race"]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "seconds", "backend", "steps"),
+    [
+        (4, 30.0, None, ["enumerate", "partition_bound", "anneal", *PROOF]),
+        (4, 30.0, "CP-SAT", ["partition_bound", "anneal", "run_cpsat"]),
+        (4, 30.0, "HiGHS", ["partition_bound", "anneal", "run_highs"]),
+        (12, 30.0, None, ["partition_bound", "anneal", *PROOF]),
+        (200, 30.0, None, ["partition_bound", *BOUNDS, "run_cpsat"]),
+        (200, 30.0, "CBC", ["partition_bound", "anneal", "run_highs"]),
+        (200, 1e-3, None, ["partition_bound", *BOUNDS]),
+    ],
+)
+def test_the_steps_depend_on_the_size_the_time_and_the_backend(
+    tasks: int,
+    seconds: float,
+    backend: str | None,
+    steps: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "ortools", ModuleType("ortools"))
+    search: Any = Noted(tasks, seconds)
+    climb(Case(search, True, backend))
+    assert search.taken == steps
+    assert bool(search.notes) == (seconds < 1)
+    search.taken.clear()
+    climb(Case(search, False, backend))
+    assert search.taken == [name for name in steps if name != "anneal"]
+
+
+def test_the_shares_of_the_moves_are_whole() -> None:
+    eighths = [(row.with_copies, row.without) for row in anneal_kernel.MOVES]
+    assert [sum(column) for column in zip(*eighths, strict=True)] == [8, 8]
+    shares = [(row.in_batches, row.in_workflows) for row in line_moves.MOVES]
+    assert [sum(column) for column in zip(*shares, strict=True)] == [100, 100]
 
 
 @pytest.mark.parametrize("speed", [1, 1000])

@@ -247,7 +247,7 @@ def test_moves_of_barriers_are_taken_back_whole() -> None:
     before, changed = state(), 0
     for _ in range(60):
         line_moves.keep(line, line.kept_order, line.kept_node, line.kept_cut)
-        line_moves.change_barriers(world, line)
+        line_moves.change(world, line)
         changed += line_moves.write_queues(world, line)
         assert sorted(line.order) == list(range(12))
         assert [line.order[p] for p in line.place] == list(range(12))
@@ -434,7 +434,7 @@ def test_moves_refused_at_once_do_not_carry_the_search_past_its_limit() -> None:
     request = SolveRequest(SolveOptions(2.0), Deadline(2.0, clock=lambda: now[0]))
     run = link_run.LinkAwareRun(problem, request, None)
     run.attempt([[0, 1], [2, 3]], "a start")
-    run.target, run.params = 0.0, params.SearchParams()
+    run.target.seconds, run.params = 0.0, params.SearchParams()
     run.budget.begin(1000)
 
     class Moves:
@@ -451,7 +451,7 @@ def test_moves_refused_at_once_do_not_carry_the_search_past_its_limit() -> None:
                 self.evaluations += 1
                 now[0] += 0.05 if self.evaluations > 3 else 0.0
 
-    run._cool(Moves(), 1.0, 1.0, 1.0, "annealing")  # type: ignore[arg-type]
+    run._cool(Moves(), 1.0, 1.0, "annealing")  # type: ignore[arg-type]
     assert 1.7 < now[0] <= 2.1
 
 

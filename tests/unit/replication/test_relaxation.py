@@ -252,3 +252,37 @@ def test_auto_keeps_a_fifth_of_a_limit_for_the_relaxation(monkeypatch, limit, se
     before = TransferBound(problem).seconds
     assert found.bound > 1.01 * before if searched < limit else found.bound == before
     assert found.stop is StopReason.TIME
+
+
+@pytest.mark.parametrize(("reads", "bounded"), [(3, False), (10_000, True)])
+def test_a_relaxation_that_is_not_built_in_time_bounds_nothing(
+    reads: int, bounded: bool
+) -> None:
+    """The clock reaches the limit of 1 s after so many readings."""
+    read = 0
+
+    def clock() -> float:
+        nonlocal read
+        read += 1
+        return read / reads
+
+    problem = made(2, AB, {"ta": (6, "a"), "tb": (6, "b")})
+    request = SolveRequest(SolveOptions(1.0), Deadline(1.0, clock=clock))
+    found = cpsat_replay.relaxed(problem, 100.0, request, 1.0)
+    assert (found.seconds == 14) == bounded
+    assert bool(found.queues) == bounded
+    assert read <= reads + 3 or bounded
+
+
+def test_the_job_shop_of_the_benchmark_bounds_the_makespan() -> None:
+    """Two nodes read two files of 4 s over one link: the second task ends at 8 + 6 s.
+
+    A file sent on to the other node would take another 2 s, which the shop leaves out.
+    """
+    pytest.importorskip("pyjobshop")
+    from bench.jobshop import job_shop
+
+    shop = job_shop(made(2, AB, {"ta": (6, "a"), "tb": (6, "b")}))
+    assert shop.proven
+    assert shop.makespan == shop.bound == 14
+    assert job_shop(made(2, AB, {"ta": (6, "ab"), "tb": (6, "b")})).bound == 14

@@ -28,11 +28,12 @@ from ioopt.sim.replication.noisy import noisy_makespans, noisy_metrics
 from ioopt.solvers.replication.plans import build_plan
 from ioopt.solvers.replication.search import link_aware, params
 from ioopt.solvers.replication.search.budget import Budget
+from ioopt.solvers.replication.search.cooling import JudgedCooling, NoisyCooling
+from ioopt.solvers.replication.search.elites import Best
 from ioopt.solvers.replication.search.judge import (
     FINAL_DRAW,
     FIRST_DRAW,
     STEADY_DRAWS,
-    Best,
 )
 from ioopt.solvers.replication.search.link_run import LinkAwareRun
 from ioopt.solvers.replication.search.link_search import (
@@ -126,8 +127,8 @@ def test_two_tied_plans_differ_by_what_follows_the_faster_file(engine: Kernels) 
         found = Best(search.score(queues), queues=queues)
         run.judge(found)
         run.offer(found)
-    assert run.best.queues == apart
-    assert run.best.score == pytest.approx(12)
+    assert run.elites.best.queues == apart
+    assert run.elites.best.score == pytest.approx(12)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -235,7 +236,7 @@ def test_a_plan_of_a_better_kind_is_judged_whatever_the_mean_before() -> None:
 def test_a_plan_within_the_gap_is_not_yet_an_optimal_one() -> None:
     request = SolveRequest(SolveOptions(gap=0.2), Deadline(None))
     run = LinkAwareRun(tied(), request, 1000, bound=10.0)
-    assert run.key(Best(10.0, rank=11.0)) < run.key(Best(11.0, rank=11.0))
+    assert run.elites.key(Best(10.0, rank=11.0)) < run.elites.key(Best(11.0, rank=11.0))
 
 
 @pytest.mark.parametrize("preset", ["image-85", "fork-join"])
@@ -294,13 +295,13 @@ def test_half_a_cycle_goes_on_from_the_best_plan(
 ) -> None:
     run = run_of(tied())
     monkeypatch.setattr(run, "anneal", lambda turn: None)
-    monkeypatch.setattr(run, "_orders", lambda turn: None)
-    run.best = Best(12.0, rank=12.0, queues=[[0, 2], [1]])
-    run._elite = Best(13.0, rank=13.0, queues=[[0, 1, 2], []])
+    monkeypatch.setattr(run, "anneal_order", lambda turn: None)
+    run.elites.best = Best(12.0, rank=12.0, queues=[[0, 2], [1]])
+    run.elites.of_cycle = Best(13.0, rank=13.0, queues=[[0, 1, 2], []])
     run.restart(PARAMS.cycle // 2 - 1)
-    assert run._elite.score == 13.0
+    assert run.elites.of_cycle.score == 13.0
     run.restart(PARAMS.cycle // 2)
-    assert run._elite is run.best
+    assert run.elites.of_cycle is run.elites.best
 
 
 def test_time_is_kept_for_the_choice_of_the_answer() -> None:
@@ -326,17 +327,17 @@ def test_no_plan_of_a_longer_makespan_takes_the_place_of_an_optimal_one() -> Non
 
 def test_optimal_plans_come_first_and_plans_behind_a_planner_last() -> None:
     run = run_of(tied(), bound=10.0)
-    run._of_planners = 14.0
+    run.elites.of_planners = 14.0
     behind = Best(15.0, rank=9.0)
     level = Best(13.0, rank=12.5)
     optimal = Best(10.0, rank=13.0)
-    keys = [run.key(found) for found in (optimal, level, behind)]
+    keys = [run.elites.key(found) for found in (optimal, level, behind)]
     assert keys == sorted(keys)
     for found in (behind, level, optimal):
         run.offer(found)
-        assert run.best is found
+        assert run.elites.best is found
     run.offer(Best(11.0, rank=1.0))
-    assert run.best is optimal
+    assert run.elites.best is optimal
     ignored = Best(11.0, queues=[[0, 2], [1]])
     run.judge(ignored)
     assert (ignored.rank, run.budget.evaluations) == (inf, 0)
@@ -347,14 +348,14 @@ def test_a_plan_that_meets_the_bound_ends_the_run_once_it_is_steady() -> None:
     run = run_of(tied(), bound=12.0)
     run.budget.evaluations = 40
     run.offer(Best(12.0, rank=13.0))
-    assert not run.reached()
+    assert not run.target(run.elites.best)
     run.budget.evaluations = 40 + 3 * PARAMS.patience - 1
-    assert not run.reached()
+    assert not run.target(run.elites.best)
     run.budget.evaluations += 1
-    assert run.reached()
+    assert run.target(run.elites.best)
     steady = run_of(tied(), bound=12.0)
     steady.offer(Best(12.0, rank=12.0))
-    assert steady.reached()
+    assert steady.target(steady.elites.best)
 
 
 def test_of_equal_makespans_the_steadiest_plan_is_returned() -> None:
@@ -373,10 +374,10 @@ def test_finalists_are_the_plans_of_least_means_near_the_least() -> None:
     run = run_of(tied())
     for rank in (12.0, 11.99, 12.5, 11.98, inf):
         run.offer(Best(12.5, rank=rank))
-    assert [found.rank for found in run._finalists] == [11.98, 11.99, 12.0]
+    assert [found.rank for found in run.elites.finalists] == [11.98, 11.99, 12.0]
     for n in range(40):
         run.offer(Best(12.5, rank=11.9 - n * 1e-4))
-    assert len(run._finalists) == PARAMS.finalists
+    assert len(run.elites.finalists) == PARAMS.finalists
 
 
 def test_the_answer_is_the_finalist_with_the_least_mean_over_other_draws() -> None:
@@ -393,8 +394,8 @@ def test_the_answer_is_the_finalist_with_the_least_mean_over_other_draws() -> No
         count = PARAMS.final_draws
         replayed = noisy_makespans(problem, plan, NOISE, count, first=FINAL_DRAW)
         means[str(queues)] = sum(replayed) / count
-    assert run.best.rank == pytest.approx(min(means.values()))
-    assert means[str(run.best.queues)] == min(means.values())
+    assert run.elites.best.rank == pytest.approx(min(means.values()))
+    assert means[str(run.elites.best.queues)] == min(means.values())
 
 
 @pytest.mark.parametrize("robust", [True, False])
@@ -479,7 +480,7 @@ def test_the_trace_of_a_robust_search_ends_with_its_answer(
     """
 
     def take_the_worst(run: LinkAwareRun) -> None:
-        run.best = max(run._finalists, key=lambda found: found.score)
+        run.elites.best = max(run.elites.finalists, key=lambda found: found.score)
 
     monkeypatch.setattr(LinkAwareRun, "finish", take_the_worst)
     problem = small()
@@ -508,7 +509,7 @@ def test_an_interrupted_search_has_the_last_plan_of_all_threads(
     def improve(run: LinkAwareRun) -> None:
         number = run.request.options.seed // link_aware.SEEDS_APART
         if number == thread:
-            run.best = better
+            run.elites.best = better
         if number == 0:
             raise raised
 
@@ -729,6 +730,12 @@ def test_the_second_half_of_a_long_run_anneals_under_noise(
     assert {kind for kind, _ in stages_of(exact, monkeypatch, 2000)} == {"exact"}
 
 
+def judged_every(run: LinkAwareRun) -> int:
+    """Return the number of moves between two judgements of *run*."""
+    annealing = by_replays(run.engine, [[0, 2], [1]])
+    return JudgedCooling(run, annealing, "").every(1)
+
+
 def test_a_run_that_meets_the_bound_goes_on_under_noise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -738,14 +745,14 @@ def test_a_run_that_meets_the_bound_goes_on_under_noise(
     run = run_of(tied(), 1000, bound=12.0)
     run.offer(Best(12.0, rank=12.5, queues=[[0, 2], [1]]))
     assert stages_of(run, monkeypatch, 400)[0] == ("steady", 0)
-    assert run._most_exact() == run.proof
-    assert run._judged_every() == PARAMS.judged_proven
+    assert run._most_exact() == run.target.proof
+    assert judged_every(run) == PARAMS.judged_proven
     ahead = run_of(tied(), 1000, bound=11.0)
     ahead.offer(Best(12.0, rank=12.5, queues=[[0, 2], [1]]))
     assert stages_of(ahead, monkeypatch, 400)[0] == ("exact", 0)
     assert ahead._most_exact() == pytest.approx(12.0 * PARAMS.dearer)
-    assert ahead._judged_every() == PARAMS.judged_every
-    ahead._of_planners = 12.1
+    assert judged_every(ahead) == PARAMS.judged_every
+    ahead.elites.of_planners = 12.1
     assert ahead._most_exact() == 12.1
 
 
@@ -763,9 +770,11 @@ def test_annealing_under_noise_starts_from_the_queues_of_a_dispatched_plan(
     run = run_of(problem, 8000, bound=1.0)
     run.offer(Best(12.0, rank=12.0, queues=run.queues_of(plan), plan=plan))
     started: list[float] = []
-    monkeypatch.setattr(
-        run, "_cool", lambda annealing, *_: started.append(annealing.line.most_exact)
-    )
+
+    def noted(cooling: NoisyCooling, *_: float) -> None:
+        started.append(cooling.annealing.line.most_exact)
+
+    monkeypatch.setattr(NoisyCooling, "cool", noted)
     run.budget.begin(1000)
     run.steady(0)
     assert started == [pytest.approx(12.0 * PARAMS.dearer)]
@@ -809,7 +818,7 @@ def test_the_draws_of_the_search_are_not_those_of_a_result() -> None:
     annealing = by_replays(run.engine, [list(range(24)), [], []])
     used = []
     for _ in range(601):
-        run._redraw(annealing)
+        annealing.redraw(PARAMS.steady_draws, run.next_draw())
         used.append(annealing.line.first_draw)
     assert used[:3] == [6001, 6004, 6007]
     assert used[600] == 6001
