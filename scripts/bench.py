@@ -19,6 +19,7 @@ MODULES = {
     "bound": "bench.bound",
     "bounds": "bench.bounds",
     "copy-entries": "bench.copy_entries",
+    "embedded-run": "bench.embedded_run",
     "foretold": "bench.foretold",
     "job-shop": "bench.jobshop",
     "knapsack": "bench.knapsack",

@@ -4,22 +4,26 @@ Each row of the file runs in a process of its own. A row has ``what``, a descrip
 ``aim``, and either a ``command`` or a statement ``work``. A command consists of words
 for ``ioopt``. In these words, FILE stands for the instance that ``make`` describes
 (words of ``ioopt generate``, or ``import`` from SHARED) or for the text ``config``, and
-OUT stands for a file to write. The statement ``work`` is timed after ``setup`` has run.
-``over`` makes a row for every combination of its values; commands and statements can
-use the values, and QUICK, by name. The table shows the processor seconds divided by
+OUT stands for a file to write; ``first`` is a command that writes it before the clock
+starts. Where two checkouts write OUT, the table says whether it is the same but for the
+seconds that a command took. ``times`` is how often a long command runs (3). The
+statement ``work`` is timed after ``setup`` has run. ``over`` makes a row for every
+combination of its values; commands and statements can use the values, and QUICK, by
+name. The table shows the processor seconds divided by
 ``per`` (the best of three runs) and the peak memory. With ``soak`` it also shows how
 much memory grows during that number of further calls.
 """
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,8 @@ ROWS: dict[str, list[dict[str, Any]]] = tomllib.loads(
     Path(__file__).with_suffix(".toml").read_text("utf-8")
 )
 GROUPS = tuple(ROWS)
+Figures = tuple[str, str | None]
+"""The figures of a row as text, and the digest of the file that its command wrote."""
 PRELUDE = """\
 import gc, itertools, json, os, random, resource, sys, time, timeit
 import ioopt
@@ -71,8 +77,18 @@ def main(group: str, quick: bool) -> None:
             for one in each(row, quick):
                 what = one["what"].format(**one["over"])
                 figures = [told(tree, one, Path(folder)) for tree in found.values()]
-                rows.append((what, *figures, one.get("aim", "")))
-    show(f"{group}: processor seconds of one", ("what", *found, "aim"), rows)
+                texts = [text for text, _ in figures]
+                rows.append((what, *texts, alike(figures), one.get("aim", "")))
+    head = ("what", *found, "files", "aim")
+    show(f"{group}: processor seconds of one", head, rows)
+
+
+def alike(figures: Sequence[Figures]) -> str:
+    """Say whether two checkouts wrote the same file; nothing if they wrote none."""
+    digests = {digest for _, digest in figures}
+    if len(figures) < 2 or None in digests:
+        return ""
+    return "equal" if len(digests) == 1 else "DIFFER"
 
 
 def each(row: dict[str, Any], quick: bool) -> Iterator[dict[str, Any]]:
@@ -86,16 +102,14 @@ def each(row: dict[str, Any], quick: bool) -> Iterator[dict[str, Any]]:
             break
 
 
-def told(tree: Tree, row: dict[str, Any], folder: Path) -> str:
-    """Return the figures of one row in one checkout as text, or the exit code if it
-    failed.
-    """
+def told(tree: Tree, row: dict[str, Any], folder: Path) -> Figures:
+    """Return the figures of one row in one checkout, or the exit code if it failed."""
     try:
         if "work" in row:
-            return _of_statement(tree, row)
+            return _of_statement(tree, row), None
         return _of_command(tree, row, folder)
     except subprocess.CalledProcessError as error:
-        return f"- (exit {error.returncode})"
+        return f"- (exit {error.returncode})", None
 
 
 def _of_statement(tree: Tree, row: dict[str, Any]) -> str:
@@ -109,28 +123,44 @@ def _of_statement(tree: Tree, row: dict[str, Any]) -> str:
     return words
 
 
-def _of_command(tree: Tree, row: dict[str, Any], folder: Path) -> str:
-    """Time the command of a row, three times unless the run is quick; return the
-    figures as text.
-    """
-    words = row["command"].format(**row["over"]).split()
-    output = folder / "out"
-    costs = []
-    for _ in range(1 if row["over"]["QUICK"] else 3):
-        places = {"FILE": str(made(tree, row, folder)), "OUT": str(output)}
-        arguments = [places.get(word, word) for word in words]
-        costs.append(ran(tree, "-m", "ioopt", *arguments))
-        output.unlink(missing_ok=True)
-    best = min(costs, key=lambda cost: cost.cpu)
+def _of_command(tree: Tree, row: dict[str, Any], folder: Path) -> Figures:
+    """Time the command of a row, three times unless the run is quick."""
+    output = folder / "out.json"
+    places = {"FILE": str(made(tree, row, folder)), "OUT": str(output)}
+
+    def perform(command: str) -> Cost:
+        words = command.format(**row["over"]).split()
+        return ran(tree, "-m", "ioopt", *(places.get(word, word) for word in words))
+
+    if "first" in row:
+        perform(row["first"])
+    times = 1 if row["over"]["QUICK"] else row.get("times", 3)
+    best = min((perform(row["command"]) for _ in range(times)), key=lambda c: c.cpu)
+    digest = digest_of(output) if output.exists() else None
+    output.unlink(missing_ok=True)
     if "show" in row:
-        return f"{row['show']} {json.loads(best.text)[row['show']]:.4g}"
+        return f"{row['show']} {json.loads(best.text)[row['show']]:.4g}", digest
     per = row.get("per", 1)
     text = duration(best.cpu / per)
     if row.get("wall"):
         text += f" ({duration(best.wall / per)} by the clock)"
     if best.code:
         text += ", no answer"
-    return f"{text}, {best.peak / 1e6:.0f} MB"
+    return f"{text}, {best.peak / 1e6:.0f} MB", digest
+
+
+def digest_of(file: Path) -> str:
+    """Return the SHA-256 of a result file without the seconds that the run took."""
+    found = hashlib.sha256()
+    with file.open("rb") as lines:
+        for line in lines:
+            if not line.startswith(TAKEN):
+                found.update(line)
+    return found.hexdigest()
+
+
+TAKEN = tuple(f' "{name}_seconds"'.encode() for name in ("build", "solve", "simulate"))
+"""How the lines of a result file begin that tell how long the run took."""
 
 
 def made(tree: Tree, row: dict[str, Any], folder: Path) -> Path:
