@@ -391,8 +391,8 @@ def least_of_both(shares: Iterable[Share], stay: float, move: float) -> float:
 
 @dataclass(frozen=True)
 class TransferBound(WorkflowBound):
-    """Strengthen :class:`WorkflowBound` by the transfers between nodes; on shared
-    storage, where there are none, by :class:`CacheBound`.
+    """Strengthen :class:`WorkflowBound` by the transfers between nodes and by the
+    disks; on shared storage, where neither counts, by :class:`CacheBound`.
 
     A task and its producer share a node, and both take its cores; or bytes pass the
     interface of the task's node. The same holds for the readers of its products. The
@@ -402,12 +402,48 @@ class TransferBound(WorkflowBound):
 
     @property
     def seconds(self) -> float:
-        """Return the largest of the four bounds; on shared storage, that of
+        """Return the largest of the five bounds; on shared storage, that of
         :class:`CacheBound`.
         """
         if self.problem.is_shared:
             return bounds_of(CacheBound, self.problem, self.link_model).seconds
-        return super().seconds
+        return max(super().seconds, self.disk_area)
+
+    @cached_property
+    def disk_area(self) -> float:
+        """Return the bound of the disks of a workflow: byte seconds divided by all
+        disks, as for cores; 0 if some disk has no limit.
+
+        While a task computes, its disk holds its inputs, which are pinned, and its
+        outputs (workflow rules 5 and 7). Tasks that compute on a node at the same time
+        have different outputs. At most m of them read file f, m being the number of its
+        readers, or of those that the cores of a node suffice for. So a reader may count
+        1/m of f: at any time, what the tasks on a node count is on its disk. With
+        speed v of a node, a task that counts b bytes and computes w at speed 1 has at
+        least b w of the sum over the nodes of v x disk x the makespan. This holds for
+        any set of tasks, thus also after their least start and before their least tail.
+        """
+        problem = self.problem
+        power = 0.0
+        for node in problem.nodes:
+            if node.disk_bytes is None:
+                return 0.0
+            power += node.disk_bytes * node.speed
+        if power == 0.0 or not problem.is_workflow:
+            return 0.0
+        cores = max(node.cores for node in problem.nodes)
+        counted = [float(file.bytes) for file in problem.files]
+        for f, readers in enumerate(problem.readers):
+            if readers:
+                fewest = min(problem.tasks[k].cores for k in readers)
+                together = max(1, cores // fewest) if fewest else len(readers)
+                counted[f] /= min(len(readers), together)
+        area = []
+        for k, task in enumerate(problem.tasks):
+            held = sum(counted[f] for f in problem.inputs[k])
+            held += sum(problem.files[f].bytes for f in problem.outputs[k])
+            area.append(held * task.compute_seconds / power)
+        return self._area(area)
 
     @cached_property
     def critical_path(self) -> float:

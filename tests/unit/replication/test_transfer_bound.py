@@ -96,6 +96,23 @@ def test_three_tasks_on_two_cores_leave_two_on_one() -> None:
     assert TransferBound(five).seconds == 9.0
 
 
+def test_a_disk_holds_the_files_of_the_tasks_that_compute() -> None:
+    """Four tasks of 6 s read one file, which comes after 4 s, and write one each, of 40
+    bytes all. Of a disk of 100 bytes, on two cores, they take (40 + 40 / 2) x 6 x 4 /
+    100 = 14.4 s. On four cores they can share the input: 12 s. Three disks: 4.8 s.
+    """
+    cores = {"cores": 4, "disk_bytes": 100}
+    tasks = {name: (6.0, "x", name) for name in "abcd"}
+    problem = workflow([{**cores, "cores": 2}], **tasks)
+    assert TransferBound(problem).disk_area == 4 + 14.4
+    assert TransferBound(workflow([cores], **tasks)).disk_area == 4 + 12.0
+    several = workflow([{**cores, "cores": 2}] * 3, **tasks)
+    assert TransferBound(several).disk_area == pytest.approx(4 + 4.8)
+    unlimited = workflow([{**cores, "disk_bytes": None}], **tasks)
+    assert TransferBound(unlimited).disk_area == 0.0
+    assert ioopt.solve(problem, "fifo").value >= 4 + 14.4
+
+
 def test_least_of_both_divides_by_what_moves_longest() -> None:
     # 4 s of computing saves 4 s of moving first: .625 of it leaves 2.5 s on both.
     assert least_of_both([(4.0, 4.0), (4.0, 1.0)], 0.0, 0.0) == 2.5
