@@ -1,14 +1,34 @@
 """Cool an annealing of a link-aware search, and offer the plans that it finds."""
 
-from __future__ import annotations
+from typing import Protocol
 
-from typing import TYPE_CHECKING
+from ioopt.solvers.replication.search.budget import Budget
+from ioopt.solvers.replication.search.elites import Best, Elites
+from ioopt.solvers.replication.search.link_search import Annealing, Engine
+from ioopt.solvers.replication.search.params import SearchParams
+from ioopt.solvers.replication.search.stops import TargetMet
 
-from ioopt.solvers.replication.search.elites import Best
-from ioopt.solvers.replication.search.link_search import Annealing
 
-if TYPE_CHECKING:
-    from ioopt.solvers.replication.search.link_run import LinkAwareRun
+class Run(Protocol):
+    """What a cooling needs of the run to which it belongs."""
+
+    params: SearchParams
+    budget: Budget
+    engine: Engine
+    target: TargetMet
+    elites: Elites
+
+    def over(self) -> bool:
+        """Return whether the run must end now."""
+
+    def judge(self, found: Best) -> None:
+        """Set the rank of *found*."""
+
+    def offer(self, found: Best) -> None:
+        """Let *found* compete."""
+
+    def next_draw(self) -> int:
+        """Return the number of the first unused draw of noisy scores."""
 
 
 class Cooling:
@@ -18,7 +38,7 @@ class Cooling:
     *origin* describes the plans that are found.
     """
 
-    def __init__(self, run: LinkAwareRun, annealing: Annealing, origin: str) -> None:
+    def __init__(self, run: Run, annealing: Annealing, origin: str) -> None:
         self.run = run
         self.annealing = annealing
         self.origin = origin
@@ -119,7 +139,7 @@ class Cooling:
 class JudgedCooling(Cooling):
     """Judge the present plan after every interval by noisy replays, and offer it."""
 
-    def __init__(self, run: LinkAwareRun, annealing: Annealing, origin: str) -> None:
+    def __init__(self, run: Run, annealing: Annealing, origin: str) -> None:
         super().__init__(run, annealing, origin)
         self.target = 0.0
         self.judgement = run.params.all_draws
@@ -164,7 +184,7 @@ class JudgedCooling(Cooling):
 class NoisyCooling(JudgedCooling):
     """Score plans by a few noisy replays, by other draws after each judgement."""
 
-    def __init__(self, run: LinkAwareRun, annealing: Annealing, origin: str) -> None:
+    def __init__(self, run: Run, annealing: Annealing, origin: str) -> None:
         super().__init__(run, annealing, origin)
         self._redraw()
         # An exact score of the present plan, and a noisy one by other draws.
