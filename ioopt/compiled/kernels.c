@@ -1,4 +1,4 @@
-/* text 9402ac1999277871fa4fb9022afa6ab218758aace9977a270b0bbec8bf969fe4 */
+/* text b2bafcf20a87958202f6d0dfe47b8d27f4dc76d7676320cf9940d345c2d566a3 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -7199,6 +7199,7 @@ static inline void replication_kernel_complete(replication_world_World * w, doub
   replication_world_Run * run = 0;
   double instant = 0;
   int64_t c = 0;
+  list_sim_fluid_Flow flows = {0};
   int64_t y = 0;
   run = w->run;
   if ((now > run->instant)) {
@@ -7223,10 +7224,11 @@ static inline void replication_kernel_complete(replication_world_World * w, doub
       }
     }
   }
-  for (int64_t t_2 = 0, end_t_2 = w->fluid->flows.length; t_2 < end_t_2; t_2 += 1) {
+  flows = w->fluid->flows;
+  for (int64_t t_2 = 0, end_t_2 = flows.length; t_2 < end_t_2; t_2 += 1) {
     y = t_2;
-    if (((&AT(w->fluid->flows, y))->due <= instant)) {
-      if (((&AT(w->fluid->flows, y))->file == replication_world_DISK_USE)) {
+    if (((&AT(flows, y))->due <= instant)) {
+      if (((&AT(flows, y))->file == replication_world_DISK_USE)) {
         replication_kernel_end_disk_use(w, y, now);
       } else {
         replication_moves_arrive(w, y, now);
@@ -8236,33 +8238,39 @@ static inline void replication_moves_set_off(replication_world_World * w, int64_
 }
 
 static inline void replication_moves_share_out(replication_world_World * w, double now) {
+  sim_fluid_Fluid * fluid = 0;
+  list_sim_fluid_Flow flows = {0};
+  int64_t crossed = 0;
   int64_t count = 0;
   int64_t y = 0;
   sim_fluid_Flow * flow = 0;
   int64_t x = 0;
+  fluid = w->fluid;
+  flows = fluid->flows;
+  crossed = fluid->crossed;
   count = 0LL;
-  for (int64_t t_1 = 0, end_t_1 = w->fluid->flows.length; t_1 < end_t_1; t_1 += 1) {
+  for (int64_t t_1 = 0, end_t_1 = flows.length; t_1 < end_t_1; t_1 += 1) {
     y = t_1;
-    flow = (&AT(w->fluid->flows, y));
+    flow = (&AT(flows, y));
     if (((flow->file == replication_world_IDLE)) || ((flow->rate < 0.0))) {
       continue;
     }
     if ((flow->file == replication_world_DISK_USE)) {
-      for (int64_t t_2 = (w->fluid->crossed * count), end_t_2 = (w->fluid->crossed * (count + 1LL)); t_2 < end_t_2; t_2 += 1) {
+      for (int64_t t_2 = (crossed * count), end_t_2 = (crossed * (count + 1LL)); t_2 < end_t_2; t_2 += 1) {
         x = t_2;
-        AT(w->fluid->use, x) = (-1LL);
+        AT(fluid->use, x) = (-1LL);
       }
       int64_t t_3 = replication_moves_disk_of(w, flow->target);
-      AT(w->fluid->use, (w->fluid->crossed * count)) = t_3;
+      AT(fluid->use, (crossed * count)) = t_3;
     } else if (((&AT(w->files, flow->file))->size == 0LL)) {
       continue;
     } else {
-      replication_moves_cross(w, flow->file, flow->source, flow->target, (w->fluid->crossed * count));
+      replication_moves_cross(w, flow->file, flow->source, flow->target, (crossed * count));
     }
-    (&AT(w->fluid->busy, count))->flow = FIT32(y);
+    (&AT(fluid->busy, count))->flow = FIT32(y);
     count = (count + 1LL);
   }
-  sim_fluid_share_rates(w->fluid, count, now);
+  sim_fluid_share_rates(fluid, count, now);
   w->run->changed = 0LL;
 }
 
@@ -9529,14 +9537,18 @@ static inline void sim_fluid_open_resources(sim_fluid_Fluid * fluid, int64_t num
 }
 
 static inline void sim_fluid_share_rates(sim_fluid_Fluid * fluid, int64_t num_busy, double now) {
+  list_sim_fluid_Flow flows = {0};
   int64_t j = 0;
+  sim_fluid_Busy * busy = 0;
   double rate = 0;
   sim_fluid_Flow * flow = 0;
   sim_fluid_fill(fluid, num_busy);
+  flows = fluid->flows;
   for (int64_t t_1 = 0, end_t_1 = num_busy; t_1 < end_t_1; t_1 += 1) {
     j = t_1;
-    rate = (&AT(fluid->busy, j))->rate;
-    flow = (&AT(fluid->flows, (&AT(fluid->busy, j))->flow));
+    busy = (&AT(fluid->busy, j));
+    rate = busy->rate;
+    flow = (&AT(flows, busy->flow));
     if ((rate != flow->rate)) {
       double t_2 = sim_fluid_left_on(flow, now);
       flow->left = t_2;
@@ -9589,4 +9601,4 @@ static inline double sim_fluid_weight_of(sim_fluid_Fluid * fluid, int64_t f, int
   return AT(fluid->weights, mod_int(selected, sim_fluid_WEIGHTS));
 }
 
-EXPORTED const char *text_digest(void) { return "9402ac1999277871fa4fb9022afa6ab218758aace9977a270b0bbec8bf969fe4"; }
+EXPORTED const char *text_digest(void) { return "b2bafcf20a87958202f6d0dfe47b8d27f4dc76d7676320cf9940d345c2d566a3"; }

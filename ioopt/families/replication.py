@@ -125,7 +125,7 @@ class Replication(Kind):
     def load(self) -> None:
         import ioopt.checks.replication.check
         import ioopt.models.replication.bounds
-        import ioopt.models.replication.stated_bounds
+        import ioopt.models.replication.workflow_bound
         import ioopt.sim.replication.noisy
         import ioopt.sim.replication.simulate  # noqa: F401
 
@@ -203,7 +203,7 @@ class Replication(Kind):
         schedule: Schedule,
         deadline: Deadline | None = None,
     ) -> Json:
-        from ioopt.models.replication.stated_bounds import stated_bounds
+        from ioopt.models.replication.workflow_bound import stated_bounds
 
         return stated_bounds(problem, schedule)
 

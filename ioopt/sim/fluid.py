@@ -130,9 +130,11 @@ def share_rates(fluid: Fluid, num_busy: int, now: float) -> None:
     those whose rate has changed.
     """
     fill(fluid, num_busy)
+    flows = fluid.flows
     for j in range(num_busy):
-        rate = fluid.busy[j].rate
-        flow = fluid.flows[fluid.busy[j].flow]
+        busy = fluid.busy[j]
+        rate = busy.rate
+        flow = flows[busy.flow]
         if rate != flow.rate:
             flow.left = left_on(flow, now)
             flow.since = now

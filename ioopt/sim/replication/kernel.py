@@ -520,9 +520,10 @@ def complete(w: World, now: float) -> None:
                 w.cores[c].end = float("inf")
             else:
                 finish_task(w, c, now)
-    for y in range(len(w.fluid.flows)):
-        if w.fluid.flows[y].due <= instant:
-            if w.fluid.flows[y].file == DISK_USE:
+    flows = w.fluid.flows
+    for y in range(len(flows)):
+        if flows[y].due <= instant:
+            if flows[y].file == DISK_USE:
                 end_disk_use(w, y, now)
             else:
                 arrive(w, y, now)

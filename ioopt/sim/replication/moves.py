@@ -277,22 +277,25 @@ def share_out(w: World, now: float) -> None:
     """Recompute the rates of all transfers (timeline rule 5), and the ends of those
     whose rate has changed.
     """
+    fluid = w.fluid
+    flows = fluid.flows
+    crossed = fluid.crossed
     count = 0
-    for y in range(len(w.fluid.flows)):
-        flow = w.fluid.flows[y]
+    for y in range(len(flows)):
+        flow = flows[y]
         if flow.file == IDLE or flow.rate < 0.0:
             continue
         if flow.file == DISK_USE:
-            for x in range(w.fluid.crossed * count, w.fluid.crossed * (count + 1)):
-                w.fluid.use[x] = -1
-            w.fluid.use[w.fluid.crossed * count] = disk_of(w, flow.target)
+            for x in range(crossed * count, crossed * (count + 1)):
+                fluid.use[x] = -1
+            fluid.use[crossed * count] = disk_of(w, flow.target)
         elif w.files[flow.file].size == 0:
             continue
         else:
-            cross(w, flow.file, flow.source, flow.target, w.fluid.crossed * count)
-        w.fluid.busy[count].flow = y
+            cross(w, flow.file, flow.source, flow.target, crossed * count)
+        fluid.busy[count].flow = y
         count += 1
-    share_rates(w.fluid, count, now)
+    share_rates(fluid, count, now)
     w.run.changed = 0
 
 

@@ -7,7 +7,7 @@ from replication_samples import made
 
 import ioopt
 from ioopt.errors import SimulationError, UnsolvableInstanceError
-from ioopt.models.replication.stated_bounds import link_bound_seconds
+from ioopt.models.replication.workflow_bound import link_bound_seconds
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.registry import solvers_for
 from ioopt.sim.replication.simulate import simulate

@@ -14,11 +14,11 @@ from shared_timeline import give_needs
 import ioopt
 from ioopt.checks.replication.check import check
 from ioopt.errors import IooptError, NotApplicableError
-from ioopt.models.replication.stated_bounds import stated_bounds
 from ioopt.models.replication.workflow_bound import (
     CacheBound,
     SharedBound,
     TransferBound,
+    stated_bounds,
 )
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
 from ioopt.sentences.replication import told
