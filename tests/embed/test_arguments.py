@@ -214,7 +214,7 @@ def test_a_workflow_dispatcher_refuses_and_changes_nothing() -> None:
     refused(lambda: run.staged("nowhere", "new", 7))
     refused(lambda: run.staged("n0", "new", math.nan))
     refused(lambda: run.observe({"t": 5.0, "u": math.nan}))
-    assert run.state() == before and run.task(0).compute_seconds == 1
+    assert run.state() == before
     assert [place.task for place in run.next(0.0)] == ["t"]
 
 

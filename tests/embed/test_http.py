@@ -114,7 +114,7 @@ def test_messages_are_those_of_the_other_services(server):
             "arguments": arguments,
         }
         value = call(server, "POST", MESSAGES, message)[1]["result"]["value"]
-    placed = {"task": "t", "node": "k1", "stage": [], "arriving": []}
+    placed = {"task": "t", "node": "k1", "stage": [], "arriving": [], "attempt": 1}
     assert value == [placed | {"policy": "rolling"}]
 
 
