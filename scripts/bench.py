@@ -20,6 +20,7 @@ MODULES = {
     "bounds": "bench.bounds",
     "copy-entries": "bench.copy_entries",
     "embedded-run": "bench.embedded_run",
+    "first-in": "bench.first_in",
     "foretold": "bench.foretold",
     "job-shop": "bench.jobshop",
     "knapsack": "bench.knapsack",
