@@ -199,8 +199,7 @@ def _result(
         known = "that a short proof reaches"
     if claimed and result.status is Status.FEASIBLE:
         note = f"the bound is the one {known}, and does not prove it optimal"
-        if not exported.relaxed:
-            note += _who_may_prove(kind)
+        note += f"; {exported.relaxed}" if exported.relaxed else _who_may_prove(kind)
         if changed is None:
             note += "; if you changed the program, give --model with its file"
         result = result.model_copy(update={"notes": (*result.notes, note)})

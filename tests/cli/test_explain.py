@@ -368,3 +368,21 @@ def test_bounds_of_one_kind_are_compared(solver, value):
     told = "no plan has less than 8.248 s" if value > 8.248 else "proven to be the best"
     assert told in standing
     assert held.endswith("10 % more bandwidth lowers it by 5.7 %.")
+
+
+@pytest.mark.parametrize("rooted", [False, True])
+def test_copies_in_a_cycle_are_told(rooted):
+    """As printed, n0 and n1 copy to each other what n2 alone fetches."""
+    first = "n2" if rooted else "n1"
+    plan = {
+        "assign": {f"t{k}": f"n{k % 2}" for k in range(6)},
+        "order": {f"n{k}": [f"t{j}" for j in range(k, 6, 2)] for k in range(2)},
+        "remote": [("f0", "n2")],
+        "copies": [("f0", first, "n0"), ("f0", "n0", "n1")],
+        "moves": "printed",
+    }
+    plan["order"]["n2"] = []
+    result = ioopt.solve("cycle3", lambda given: plan)
+    (_, moved) = explain_told("cycle3", result)
+    cycle = "the copies of f0 form a cycle"
+    assert (cycle in moved) == (cycle in result.gantt().get_title()) == (not rooted)

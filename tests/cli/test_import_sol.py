@@ -126,6 +126,12 @@ def test_a_solution_of_other_settings_is_read_with_its_model(run, tmp_path):
     named = run("import", "sol", "p.sol", *CYCLE3, "--set", "cycles=printed")
     assert told[0] == named[0] == 0
     assert json.loads((tmp_path / "result.json").read_text())["status"] == "feasible"
+    optimal = "\n".join(row for row in sample(CBC).splitlines() if " U_" not in row)
+    (tmp_path / "c.sol").write_text(optimal)
+    said = " ".join(
+        run("import", "sol", "c.sol", *CYCLE3, "--model", "p.mps")[2].split()
+    )
+    assert "solutions are proven for acyclic copies only" in said
     both = ("--model", "p.mps", "--set", "cycles=printed")
     assert "leave --set out" in run("import", "sol", "p.sol", *CYCLE3, *both)[2]
     assert run("import", "sol", "p.sol", *CYCLE3, "--model", "other")[0] == 2
