@@ -205,6 +205,14 @@ def test_notes_of_one_kind_are_one_line(run, many):
     assert plain.count("note: ") == 2
 
 
+def test_solvers_with_the_same_note_share_its_line(run):
+    solvers = ("--solver", "ip", "--solver", "auto")
+    _, _, err = run("compare", "cycle3", *solvers, "--measure", "additive_seconds")
+    plain = " ".join(err.split())
+    assert "note: cycle3: ip, auto: additive is of the plan's transfers" in plain
+    assert plain.count("additive is of") == 1
+
+
 def rows_of(ratios):
     """Return rows of two solvers, given the ratios keyed by instance and base."""
     rows = []
