@@ -39,6 +39,8 @@ from ioopt.verdict import strongest
 if TYPE_CHECKING:
     from pulp import LpProblem
 
+ROWS_BEGIN = re.compile(r"(subject to|such that|s\.?t\.?)\b", re.IGNORECASE)
+"""The line of an LP file that ends its objective."""
 PROGRAMS_GAP = 1e-3
 """The relative gap within which a program may call a solution optimal. Most stop at a
 gap of 1e-4; the rest is for the digits that they print.
@@ -199,8 +201,7 @@ def _result(
         known = "that a short proof reaches"
     if claimed and result.status is Status.FEASIBLE:
         note = f"the bound is the one {known}, and does not prove it optimal"
-        if not exported.relaxed:
-            note += _who_may_prove(kind)
+        note += f"; {exported.relaxed}" if exported.relaxed else _who_may_prove(kind)
         if changed is None:
             note += "; if you changed the program, give --model with its file"
         result = result.model_copy(update={"notes": (*result.notes, note)})
@@ -210,8 +211,9 @@ def _result(
 def changes(
     program: Program, header: Header, path: str, text: str, form: str
 ) -> list[str]:
-    """Return a note if the exported file *path* with the content *text*, which is in
-    the form ``lp`` or ``mps``, was changed: what was added is not checked.
+    """Return notes on what was changed in the exported file *path* with the content
+    *text*, which is in the form ``lp`` or ``mps``: the objective, which is another than
+    the reported one, and rows, which are not checked.
     """
 
     def lines(content: str) -> list[str]:
@@ -219,17 +221,34 @@ def changes(
         rows = content.splitlines()
         return [row.strip() for row in rows if row[:1] not in ("\\", "*", "")]
 
-    ours = lines(model_text(program, header, form))
-    theirs = lines(text)
+    goal, ours = _split(lines(model_text(program, header, form)), form)
+    other_goal, theirs = _split(lines(text), form)
+    notes = []
+    if other_goal != goal:
+        notes.append(
+            f"{path}: the objective was changed, to {other_goal!r:.60}; what was "
+            "optimised is not what is reported, which is that of the exported program"
+        )
     known = set(ours)
     new = [line for line in theirs if line not in known]
-    if not new and len(ours) == len(theirs):
-        return []
-    first = f", such as {new[0]!r:.60}" if new else ""
-    return [
-        f"{path} is not as it was exported{first}: rows that were added or changed are "
-        "not checked, and the bound and the gap are without them"
-    ]
+    if new or len(ours) != len(theirs):
+        first = f", such as {new[0]!r:.60}" if new else ""
+        notes.append(
+            f"{path} is not as it was exported{first}: rows that were added or changed "
+            "are not checked, and the bound and the gap are without them"
+        )
+    return notes
+
+
+def _split(lines: Sequence[str], form: str) -> tuple[str, list[str]]:
+    """Return the objective of an ``lp`` or ``mps`` file, and the other *lines*."""
+    if form == "mps":
+        # A column has its name before that of the row; "N OBJ" declares the row.
+        goal = [line for line in lines if re.match(r"(?!N )\S+ +OBJ ", line)]
+        return " ".join(goal), [line for line in lines if line not in set(goal)]
+    rows = (k for k, line in enumerate(lines) if ROWS_BEGIN.match(line))
+    end = next(rows, len(lines))
+    return " ".join(" ".join(lines[:end]).split()), list(lines[end:])
 
 
 def _bound(

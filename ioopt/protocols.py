@@ -30,13 +30,15 @@ form.
 class Simulation:
     """A simulated schedule (the ``schedule`` of results), metrics and the timeline.
 
-    ``notes`` say what the simulator left out because of a deadline.
+    ``notes`` say what the simulator left out because of a deadline, and
+    ``objective_notes`` where the objective of the kind is not that of this schedule.
     """
 
     schedule: Schedule
     metrics: Metrics
     timeline: Timeline | None = None
     notes: tuple[str, ...] = ()
+    objective_notes: tuple[str, ...] = ()
 
     def unpacked(self) -> "Simulation":
         """Return the simulation with dictionaries where the schedule has columns."""

@@ -766,7 +766,7 @@ def _checked(
         notes=(
             *outcome.notes,
             *notes,
-            *_two_values(answer.metric, values["measure"], replay),
+            *_two_values(kind, answer.metric, values["measure"], replay),
             *replay.notes,
             *wrong,
             *answer.notes,
@@ -778,16 +778,23 @@ def _checked(
     )
 
 
-def _two_values(objective: Metric, measure: str, replay: _Replay) -> tuple[str, ...]:
-    """Return a note that tells the minimised *objective* from the *measure*, which the
-    replay gives; nothing if they are one, or if the objective needs no words.
+def _two_values(
+    kind: Kind, objective: Metric, measure: str, replay: _Replay
+) -> tuple[str, ...]:
+    """Return the notes that tell the minimised *objective* from the *measure*, which
+    the replay gives, and from the schedule; nothing if the objective is not that of the
+    kind, or needs no words.
     """
-    if objective.name == measure or not objective.meaning or not replay.simulation:
+    if replay.simulation is None or objective.name != kind.objective.name:
         return ()
+    told = replay.simulation.objective_notes
+    if objective.name == measure or not objective.meaning:
+        return told
     own, shown = title(objective.name), title(measure)
     return (
         f"the objective is {own}: {objective.meaning}; {shown} is of the replay on a "
         "clock, where tasks wait for files; each bound is of the value that it names",
+        *told,
     )
 
 

@@ -38,8 +38,9 @@ class ExportedModel:
 
     ``outcome`` takes the values of the variables by position, whole ones as integers.
     ``objective`` is the metric that the program optimises, and ``per_unit`` the value
-    of the metric for 1 of the program's objective. A ``relaxed`` program also has
-    solutions that no plan can carry out, so that bounds of plans do not hold for it.
+    of the metric for 1 of the program's objective. ``relaxed`` is empty, or says of a
+    program that also has solutions that no plan can carry out, so that bounds of plans
+    do not hold for it, what is proven of it and where.
     ``unsolvable`` says why the program has no solution, as far as that is known.
     ``prove`` returns an outcome with a stronger bound, after a short proof.
     """
@@ -47,7 +48,7 @@ class ExportedModel:
     program: Program
     outcome: Callable[[Values], Outcome[Any]]
     objective: str
-    relaxed: bool = False
+    relaxed: str = ""
     per_unit: float = 1.0
     unsolvable: str | None = None
     prove: Callable[[Outcome[Any]], Outcome[Any]] | None = None

@@ -186,17 +186,17 @@ def _explain(problem: Problem, result: str, form: str) -> None:
     if form == "json":
         click.echo(dump_json(asdict(found)), nl=False)
         return
+    if found.addends:
+        click.echo(f"{_sums(found.addends, solved)}\n")
     for sentence in found.sentences:
         click.echo(_wrapped(sentence))
-    if found.addends:
-        click.echo(f"\n{_sums(found.addends, solved)}")
     # Values and bounds are formatted as one column, so that they share a unit.
     values = [knob.value for knob in found.knobs]
     bounds = [knob.bound for knob in found.knobs]
     texts = column(found.measure, [*values, *bounds])
     rows = []
     for k, knob in enumerate(found.knobs):
-        name = knob.resource or "(as it is)"
+        name = knob.resource or "best plan, as it is"
         if name in found.assumed:
             name += " (assumed)"
         gain = percent(knob.gain) if knob.sure else "cannot tell"

@@ -381,11 +381,11 @@ FIGURE = re.compile(r"(?<!\.py:)\b\d[\d.]*(e[-+]?\d+)?|'[^']*'")
 
 
 def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error: one line for each solver and kind
-    of note, and one for its violations, with the number of instances.
+    """Print notes and violations on standard error: one line for each kind of note of a
+    solver, and one for its violations, with the number of instances.
 
     Notes that differ only in numbers and quoted names are of one kind; the line is that
-    of the first instance.
+    of the first instance. Solvers with the same line share it.
     """
     said: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
@@ -397,8 +397,12 @@ def _tell(rows: Sequence[Row]) -> None:
             line = note.removeprefix(row["solver"]).removeprefix(":").lstrip()
             alike = said.setdefault((row["solver"], FIGURE.sub("#", line)), {})
             alike.setdefault(row["instance"], line)
+    told: dict[tuple[str, str], list[str]] = {}
     for (solver, _), lines in said.items():
-        say(f"note: {_where(list(lines))}: {solver}: {next(iter(lines.values()))}")
+        line = next(iter(lines.values()))
+        told.setdefault((_where(list(lines)), line), []).append(solver)
+    for (where, line), solvers in told.items():
+        say(f"note: {where}: {', '.join(solvers)}: {line}")
     broken: dict[str, list[Row]] = {}
     for row in rows:
         if row["violations"]:

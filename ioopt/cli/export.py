@@ -16,6 +16,13 @@ from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.formats.wfformat.export import export_wfformat, left_out
 from ioopt.solving import load
 
+MODEL_EPILOG = """\b
+Examples:
+  ioopt export FORM cycle3 -o cycle3.FORM
+  ioopt export FORM cycle3 --set cycles=printed -o printed.FORM
+  ioopt export FORM cycle3 --model allocation -o allocation.FORM
+"""
+
 
 @click.group(cls=IooptGroup)
 def export_group() -> None:
@@ -28,6 +35,7 @@ def _model(form: str) -> None:
     @export_group.command(
         name=form,
         cls=WritingCommand,
+        epilog=MODEL_EPILOG.replace("FORM", form),
         help=f"The integer program of FILE in {form.upper()} format.",
     )
     @file_argument()

@@ -22,6 +22,7 @@ from ioopt.families import (
     Metric,
     Turn,
 )
+from ioopt.known_plans import known_plans
 from ioopt.problems.base import Json
 from ioopt.registry import measure_of
 from ioopt.result import Result, measured
@@ -41,7 +42,7 @@ NO_LIMIT_SECONDS = 1e9
 @dataclass(frozen=True)
 class Knob:
     """The effect of 10 % more of one *resource* (None: the instance is unchanged): the
-    measure of the best plan found, and its bound.
+    measure of the best plan found, and the bound that is known without a search.
 
     ``gain`` is the improvement as a share of the value for the unchanged instance.
     ``sure`` is true when the gain exceeds the difference between two searches of the
@@ -61,15 +62,17 @@ class Explanation:
     are based.
 
     ``noise`` is the difference between searches of the unchanged instance, as a share
-    of the value. ``method`` says how the plans were found. ``assumed`` has the
-    resources whose amount no record states. ``addends`` is what the objective adds up
-    for each node, if it is such a sum.
+    of the value. ``proven`` is the strongest bound known of the unchanged instance,
+    that of a search included. ``method`` says how the plans were found. ``assumed`` has
+    the resources whose amount no record states. ``addends`` is what the objective adds
+    up for each node, if it is such a sum.
     """
 
     sentences: tuple[str, ...]
     measure: str
     knobs: tuple[Knob, ...]
     noise: float = 0.0
+    proven: float | None = None
     method: str = ""
     assumed: tuple[str, ...] = ()
     addends: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -104,9 +107,9 @@ def explain(source: Any, result: Result) -> Explanation:
         )
     trials = _Trials(result, kind, measure_of(kind))
     trials.choose_solver(problem)
-    knobs, noise = _tried(trials, problem, kind.knobs())
+    knobs, proven, noise = _tried(trials, problem, kind.knobs())
     sentences = (
-        _standing(result, trials.measure, knobs[0]),
+        _standing(result, trials.measure, replace(knobs[0], bound=proven)),
         *kind.explain(problem, result),
         _held(trials.measure, knobs, kind.knob_units),
         _helped(trials.measure, knobs, noise),
@@ -120,6 +123,7 @@ def explain(source: Any, result: Result) -> Explanation:
         trials.measure.name,
         tuple(knobs),
         noise,
+        proven,
         trials.described,
         tuple(assumed),
         kind.addends(problem, result),
@@ -178,8 +182,11 @@ class _Trials:
 
     @property
     def described(self) -> str:
-        """Return how the plans of the table were found, as a sentence."""
-        text = "Each row is the best replay of the plan"
+        """Return how the bounds and the plans of the table were found, as sentences."""
+        text = (
+            "The bounds are those known without a search. Each row is the best replay "
+            "of the plan"
+        )
         if self.searching:
             told = ", ".join(f"{key}={value}" for key, value in self.settings.items())
             return f"{text} and of the plans that {self.solver} finds with {told}."
@@ -241,9 +248,10 @@ def _as_it_is(plan: Json, problem: object) -> Json:
 
 def _tried(
     trials: _Trials, problem: Any, turns: Mapping[str, Turn]
-) -> tuple[list[Knob], float]:
-    """Return the effect of each resource, and the noise of the searches; the first
-    effect is that of the unchanged instance.
+) -> tuple[list[Knob], float | None, float]:
+    """Return the effect of each resource, the strongest bound known of the unchanged
+    instance, and the noise of the searches; the first effect is that of the unchanged
+    instance.
     """
     plain: Json = problem.model_dump(mode="json", by_alias=True)
     variants: dict[str, Json] = {}
@@ -263,13 +271,19 @@ def _tried(
     ]
     # A bound that is valid with more of a resource is also valid with less.
     bounds = [effect.bound for effect in (same, *effects)]
-    bounds.append(own_bound(trials.at_hand.summary(), trials.measure))
-    bound = strongest_sound(trials.measure.sense, same.value, bounds)
-    same = replace(same, bound=bound)
-    return [
-        same,
-        *(_compared(trials, effect, same, noise) for effect in effects),
-    ], noise
+    sense = trials.measure.sense
+    same = replace(same, bound=strongest_sound(sense, same.value, bounds))
+    # A search proved these for the unchanged instance alone: beside the quick bounds of
+    # the others they would look like the effect of a resource.
+    known = known_plans(problem).get(trials.measure.name)
+    searched_bounds = [
+        own_bound(trials.at_hand.summary(), trials.measure),
+        known.bound if known else None,
+    ]
+    proven = strongest_sound(sense, same.value, [same.bound, *searched_bounds])
+    best = replace(same, bound=proven)
+    compared = [_compared(trials, effect, best, noise) for effect in effects]
+    return [same, *compared], proven, noise
 
 
 def _effect(
@@ -375,7 +389,8 @@ def _helped(measure: Metric, knobs: Sequence[Knob], noise: float = 0.0) -> str:
         return "10 % more of no single resource would help."
     first, *others = told
     text = (
-        f"10 % more of {first.resource} would help most: {percent(first.gain)}, to "
+        f"10 % more of {first.resource} would help most: {percent(first.gain)}, from "
+        f"{quantity(measure.name, knobs[0].value, first.value)} to "
         f"{quantity(measure.name, first.value, knobs[0].value)}"
     )
     more = [f"{other.resource} {percent(other.gain)}" for other in others]

@@ -77,9 +77,12 @@ def read_solution(path: str) -> Solution:
     for pattern, read in _READERS:
         if pattern.match(first):
             return read(path, lines)
+    what = "not a"
+    if first.startswith("Value of objective function:"):
+        what = "written by lp_solve, whose files are not read; not a"
     raise InstanceError(
-        f"{path}: line {first.strip()[:60]!r}: not a solution file of CBC, HiGHS, "
-        "Gurobi, SCIP or GLPK"
+        f"{path}: line {first.strip()[:60]!r}: {what} solution file of CBC, "
+        "HiGHS, Gurobi, SCIP or GLPK"
     )
 
 

@@ -28,6 +28,8 @@ from ioopt.plot.layout import (
     unit_for,
 )
 from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
+from ioopt.problems.base import Json
+from ioopt.problems.replication import ReplicationPlan
 from ioopt.result import Result
 from ioopt.timeline import Interval, Timeline, jobs_timeline, replication_timeline
 from ioopt.units import quantity
@@ -434,7 +436,10 @@ def plot_replication(
     if makespan is not None:
         told.append(f"makespan {quantity('makespan_seconds', makespan)}")
     more = ", ".join(told)
-    nodes = (result.plan or {}).get("order", ())
+    plan = result.plan or {}
+    if plan.get("moves") == "printed":
+        more += _of_a_cycle(plan)
+    nodes = plan.get("order", ())
     timeline = replication_timeline(result.schedule, nodes)
     if "cached_bytes" in result.metrics:
         timeline = of_whole_tasks(timeline)
@@ -453,6 +458,17 @@ def plot_replication(
             timeline, axes, headline(result, more), until=until, above=True
         )
     return plot_timeline(timeline, axes, headline(result, more), until=until)
+
+
+def _of_a_cycle(plan: Json) -> str:
+    """Return what the title says of a plan whose copies form a cycle; else nothing."""
+    file = ReplicationPlan.model_validate(plan).copied_in_cycle
+    if file is None:
+        return ""
+    return (
+        f"\nthe copies of {shortened(file, 24)} form a cycle: the sum cannot be "
+        "reached, the transfers are the replay's"
+    )
 
 
 def of_whole_tasks(timeline: Timeline) -> Timeline:

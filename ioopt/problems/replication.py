@@ -7,6 +7,7 @@ files, may take several cores and may arrive later.
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import (
@@ -753,6 +754,22 @@ class ReplicationPlan(ReplayOptions):
     def bound_moves(self) -> tuple[MoveRow, ...] | None:
         """Return the transfers of a bound plan in order; None for any other plan."""
         return self.moves if isinstance(self.moves, tuple) else None
+
+    @property
+    def copied_in_cycle(self) -> str | None:
+        """A file whose copies form a cycle, which only ``printed`` moves may; None if
+        there is none. No schedule makes such transfers.
+        """
+        if self.moves_model != "printed":
+            return None
+        senders: dict[tuple[str, str], set[tuple[str, str]]] = {}
+        for file, source, target in self.copies:
+            senders.setdefault((file, target), set()).add((file, source))
+        try:
+            TopologicalSorter(senders).prepare()
+        except CycleError as error:
+            return str(error.args[1][0][0])
+        return None
 
     @property
     def moves_model(self) -> MovesModel | None:

@@ -48,7 +48,7 @@ def told(problem: ReplicationProblem, result: Result) -> list[str]:
         f"idle at the end {percent(after / whole)}."
     )
     found = result.metrics.get("cached_bytes") if problem.is_shared else None
-    return [times, _again(problem, transfers, found)]
+    return [times, _again(problem, transfers, found) + _of_a_cycle(result)]
 
 
 def addends(problem: ReplicationProblem, result: Result) -> dict[str, dict[str, float]]:
@@ -64,6 +64,20 @@ def addends(problem: ReplicationProblem, result: Result) -> dict[str, dict[str, 
         del parts["node"]
         found[row.node] = parts | {"sum": row.total}
     return found
+
+
+def _of_a_cycle(result: Result) -> str:
+    """Return the sentence on copies that form a cycle in the plan, to follow that on
+    the transfers of the replay; nothing if there are none.
+    """
+    file = ReplicationPlan.model_validate(result.plan).copied_in_cycle
+    if file is None:
+        return ""
+    return (
+        f" These transfers, also drawn, are the replay's: in the plan the copies of "
+        f"{file} form a cycle that no fetch enters, so its additive time cannot be "
+        "reached."
+    )
 
 
 def _work_and_waits(problem: ReplicationProblem) -> tuple[str, str]:

@@ -32,6 +32,11 @@ from ioopt.units import counted
 
 PACKING_SECONDS = 1.0
 """Deterministic seconds that CP-SAT may look for a placement that fits the disks."""
+CYCLIC = (
+    "solutions are proven for acyclic copies only (cycles=acyclic); `ioopt solve "
+    "INSTANCE --solver ip-printed` proves the printed program"
+)
+"""What is proven of a program whose copies may form a cycle."""
 
 
 class PrintedSettings(Record):
@@ -72,7 +77,7 @@ def _printed(problem: ReplicationProblem, settings: PrintedSettings) -> Exported
         model.program,
         outcome,
         "additive_seconds",
-        relaxed=settings.cycles == "printed",
+        relaxed=CYCLIC if settings.cycles == "printed" else "",
         unsolvable=_unsolvable(model.instance),
         prove=_prove(problem, settings),
     )
@@ -120,7 +125,7 @@ def _allocation(
         model.program,
         outcome,
         "additive_seconds",
-        relaxed=cycles == "printed",
+        relaxed=CYCLIC if cycles == "printed" else "",
         unsolvable=_unsolvable(instance),
         prove=_prove(problem, settings),
     )

@@ -43,7 +43,7 @@ def test_times_bound_and_help_of_one_task():
         "The remote link sets the lower bound: 10 % more bandwidth lowers it by 5.5 %."
     )
     assert helped == (
-        "10 % more of the remote link would help most: 5.5 %, to 18.91 s "
+        "10 % more of the remote link would help most: 5.5 %, from 20 s to 18.91 s "
         "(computing speed 3.6 %)."
     )
     values = {knob.resource: knob.value for knob in found.knobs}
@@ -154,7 +154,8 @@ def test_what_is_below_the_noise_cannot_be_told():
     assert doubt in _helped(measure, [same, small], 0.04)
     told = _helped(measure, [same, small, large], 0.04)
     assert told.startswith(
-        "10 % more of the remote link would help most: 5.0 %, to 95 s; cannot"
+        "10 % more of the remote link would help most: 5.0 %, from 100 s to 95 s; "
+        "cannot"
     )
     assert _helped(measure, [same, Knob("disk", 100.0, 50.0, gain=0.0)]) == (
         "10 % more of no single resource would help."
@@ -347,6 +348,41 @@ def test_the_sums_of_the_additive_objective_are_told(run, tmp_path, monkeypatch)
     assert sums[most]["computing"] == 0
     result.save("r.json")
     _, out, _ = run("check", "cycle3", "r.json", "--explain")
+    assert out.startswith("node  fetches") and "\nbest plan, as it is  " in out
     assert f"{most}    5.120 s  0.064 s    0.000 s  5.184 s" in out
     assert f"is the largest sum, that of {most};" in out
     assert explain("cycle3", ioopt.solve("cycle3", "link-aware")).addends == {}
+
+
+@pytest.mark.parametrize(("solver", "value"), [("minmin", 9.748), ("auto", 8.248)])
+def test_bounds_of_one_kind_are_compared(solver, value):
+    """Every plan has the same bound, which a search proved, 8.248 s; the effect of the
+    link is that on the bounds known without one, 3 + 5.12 s and 3 + 5.12 / 1.1 s.
+    """
+    found = explain("cycle3", ioopt.solve("cycle3", solver))
+    bounds = {knob.resource: knob.bound for knob in found.knobs}
+    assert bounds[None] == pytest.approx(3 + 5.12)
+    assert bounds["the remote link"] == pytest.approx(3 + 5.12 / 1.1)
+    assert found.proven == pytest.approx(8.248)
+    standing, *_, held, _ = found.sentences
+    told = "no plan has less than 8.248 s" if value > 8.248 else "proven to be the best"
+    assert told in standing
+    assert held.endswith("10 % more bandwidth lowers it by 5.7 %.")
+
+
+@pytest.mark.parametrize("rooted", [False, True])
+def test_copies_in_a_cycle_are_told(rooted):
+    """As printed, n0 and n1 copy to each other what n2 alone fetches."""
+    first = "n2" if rooted else "n1"
+    plan = {
+        "assign": {f"t{k}": f"n{k % 2}" for k in range(6)},
+        "order": {f"n{k}": [f"t{j}" for j in range(k, 6, 2)] for k in range(2)},
+        "remote": [("f0", "n2")],
+        "copies": [("f0", first, "n0"), ("f0", "n0", "n1")],
+        "moves": "printed",
+    }
+    plan["order"]["n2"] = []
+    result = ioopt.solve("cycle3", lambda given: plan)
+    (_, moved) = explain_told("cycle3", result)
+    cycle = "the copies of f0 form a cycle"
+    assert (cycle in moved) == (cycle in result.gantt().get_title()) == (not rooted)

@@ -89,6 +89,7 @@ def test_glpk_writes_numbers_whose_names_are_in_the_model(run, tmp_path):
         (CBC, "Optimal - ", "Stopped on time (no integer solution) - ", "no sol"),
         ("glpk-o.sol", "INTEGER OPTIMAL", "INTEGER UNDEFINED", "holds no solution"),
         ("gurobi.sol", "# Sol", "! Sol", "'! Solution for model OBJ': not a solution"),
+        ("gurobi.sol", "# Sol", "Value of objective function: 5\n", "by lp_solve, who"),
         ("cbc-infeasible.sol", "", "", "holds no solution: CBC says 'Infeasible'"),
         ("highs-infeasible.sol", "", "", "holds no solution: HiGHS says 'Infeasible'"),
         ("glpk-infeasible.sol", "", "", "holds no solution: GLPK says 'INTEGER EMPTY'"),
@@ -126,6 +127,12 @@ def test_a_solution_of_other_settings_is_read_with_its_model(run, tmp_path):
     named = run("import", "sol", "p.sol", *CYCLE3, "--set", "cycles=printed")
     assert told[0] == named[0] == 0
     assert json.loads((tmp_path / "result.json").read_text())["status"] == "feasible"
+    optimal = "\n".join(row for row in sample(CBC).splitlines() if " U_" not in row)
+    (tmp_path / "c.sol").write_text(optimal)
+    said = " ".join(
+        run("import", "sol", "c.sol", *CYCLE3, "--model", "p.mps")[2].split()
+    )
+    assert "solutions are proven for acyclic copies only" in said
     both = ("--model", "p.mps", "--set", "cycles=printed")
     assert "leave --set out" in run("import", "sol", "p.sol", *CYCLE3, *both)[2]
     assert run("import", "sol", "p.sol", *CYCLE3, "--model", "other")[0] == 2
@@ -220,6 +227,15 @@ def test_no_variable_is_written_for_a_row_without_variables(run, tmp_path):
     assert "eq3_f0_n1" in text and "dummy" not in text and "eq3_f0_n0" not in text
 
 
+def test_a_changed_objective_of_an_mps_file_is_told(run, tmp_path):
+    assert run("export", "mps", "cycle3", "-o", "cycle3.mps")[0] == 0
+    text = (tmp_path / "cycle3.mps").read_text()
+    (tmp_path / "goal.mps").write_text(text.replace("OBJ        1", "OBJ        2"))
+    command = ("import", "sol", SAMPLES / CBC, *CYCLE3, "--model")
+    assert "changed" not in run(*command, "cycle3.mps")[2]
+    assert "objective was changed, to 'Batch_Exec_" in run(*command, "goal.mps")[2]
+
+
 def test_a_solution_that_is_not_called_optimal_may_be_worse(run, tmp_path):
     """GLPK stopped early, before the batch time had met the time of the nodes."""
     text = sample("glpk-o.sol").replace("INTEGER OPTIMAL", "INTEGER NON-OPTIMAL")
@@ -239,12 +255,15 @@ def test_a_changed_file_is_told(run, tmp_path):
         "same.lp": text,
         "row.lp": text.replace("Subject To\n", f"Subject To\n{row}\n"),
         "factor.lp": text.replace("5.12 ", "4.12 ", 1),
+        "goal.lp": text.replace("Exec_Time\n", "Exec_Time + 9 Y_n0_n1_f0\n", 1),
     }
     for name, content in changed.items():
         (tmp_path / name).write_text(content)
         code, _, err = run("import", "sol", SAMPLES / CBC, *CYCLE3, "--model", name)
         assert code == 0, err
-        assert ("not as it was exported" in err) == (name != "same.lp"), err
+        rows = "not as it was exported" in err
+        assert rows == (name in ("row.lp", "factor.lp")), err
+        assert ("objective was changed, to 'Minim" in err) == (name == "goal.lp"), err
         assert (row in err) == (name == "row.lp")
     assert "--warm-start" not in err
 

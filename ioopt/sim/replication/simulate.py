@@ -386,7 +386,7 @@ def simulate(
     """
     replay = replayed(problem, plan, link, engine, deadline, actual)
     found = report(problem, link, replay, actual)
-    return replace(found, notes=other_moves(plan, found.schedule))
+    return replace(found, objective_notes=other_moves(plan, found.schedule))
 
 
 def replayed(

@@ -503,7 +503,9 @@ def test_a_note_tells_when_the_replay_makes_other_transfers() -> None:
     assert carried.notes == (what,)
     assert carried.metrics["makespan_seconds"] == pytest.approx(9.748)
     one_value = ioopt.solve("cycle3", "ip", measure="additive_seconds")
-    assert what not in one_value.notes
+    assert what not in one_value.notes and said in "".join(one_value.notes)
+    of_makespan = ioopt.solve("cycle3", "ip", measure="makespan_seconds")
+    assert said not in "".join(of_makespan.notes)
     assert advised.objective == carried.objective == pytest.approx(5.184)
 
 
