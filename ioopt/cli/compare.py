@@ -152,6 +152,8 @@ def compare(
         runs = _told_again(joined(stored), baseline, labels)
     else:
         runs = _run(names, problems, solvers, how, measure, baseline, labels, by)
+    for note in runs.notes:
+        say(f"note: {note}")
     write_text(output or "-", _render(runs, form, wide, by, chosen))
     _tell([row for row in runs.rows if _went_wrong(row) or not (stored or quiet())])
     if picture is not None:

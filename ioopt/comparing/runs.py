@@ -15,7 +15,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.families import BOUND, Kind, Metric, SolverSpec
 from ioopt.formats.native import validate
 from ioopt.metrics import PairedRatio
-from ioopt.options import suggest
+from ioopt.options import parse_solver, suggest
 from ioopt.problems.base import Json
 from ioopt.registry import measure_of
 from ioopt.result import Comparison, ComparisonRow, measured
@@ -30,7 +30,8 @@ class Runs(NamedTuple):
 
     Ratios are to *baseline*, if there is one. *labels* are the names of solvers in
     tables and pictures, keyed by the name with which the user chose the solver. *file*
-    is the name of the file that they were read from.
+    is the name of the file that they were read from. *notes* say which solvers of
+    joined files may be the same.
     """
 
     rows: Sequence[Row]
@@ -39,6 +40,7 @@ class Runs(NamedTuple):
     baseline: str | None
     labels: Mapping[str, str] = {}
     file: str = ""
+    notes: Sequence[str] = ()
 
     @property
     def solvers(self) -> list[str]:
@@ -120,9 +122,11 @@ def joined(stored: Sequence[Runs]) -> Runs:
     """Return the runs of several files as one comparison, with the baseline and the
     labels of the first file that has some.
 
-    Instances of one name are the same if they were generated from the same preset, seed
-    and settings; otherwise their settings are added to the name. A run that several
-    files have is taken from the first of them. Bounds and gaps are anew those of all
+    Instances and solvers that are known to be the same have the names of the first
+    file (:mod:`ioopt.comparing.twins`). Other instances of one name are the same if
+    they were generated from the same preset, seed and settings; otherwise their
+    settings are added to the name. A run that several files have is taken from the
+    first of them. Bounds and gaps are anew those of all
     files. Raises UsageError for runs of several
     kinds or measures, for a run that differs between files, and for instances of one
     name that may differ.
@@ -136,6 +140,10 @@ def joined(stored: Sequence[Runs]) -> Runs:
                 f"stored runs of {first.kind.kind} by {first.measure.name} and of "
                 f"{runs.kind.kind} by {runs.measure.name} make no comparison"
             )
+    # Import here, because the module uses the class of runs.
+    from ioopt.comparing.twins import unified
+
+    stored, notes = unified(stored)
     groups: dict[str, list[Row]] = {}
     for instance, rows in _by_origin(stored).items():
         if len({row["digest"] for row in rows} - {None}) > 1:
@@ -152,7 +160,7 @@ def joined(stored: Sequence[Runs]) -> Runs:
     baselines = [runs.baseline for runs in stored if runs.baseline is not None]
     every = [row for rows in groups.values() for row in rows]
     chosen = baselines[0] if baselines else None
-    return Runs(every, first.kind, first.measure, chosen, labels)
+    return Runs(every, first.kind, first.measure, chosen, labels, notes=notes)
 
 
 def _each_once(instance: str, rows: Sequence[Row]) -> list[Row]:
@@ -360,6 +368,29 @@ def require_compared(baseline: str | None, solvers: Iterable[str]) -> None:
         raise UsageError(
             f"--baseline {baseline!r} is not among the solvers: {', '.join(solvers)}"
         )
+
+
+def spelt(value: object) -> str:
+    """Return one text for all spellings of a setting's value.
+
+    >>> spelt(True), spelt("true"), spelt("0.30"), spelt(1)
+    ('yes', 'yes', '0.3', '1.0')
+    """
+    text = str(value).strip()
+    if text.lower() in ("true", "yes", "on"):
+        return "yes"
+    if text.lower() in ("false", "no", "off"):
+        return "no"
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text
+
+
+def spelt_solver(text: str) -> tuple[str, dict[str, str]]:
+    """Return the name and the settings in the text for a solver, in one spelling."""
+    name, given = parse_solver(text)
+    return name, {key: spelt(value) for key, value in given.items()}
 
 
 def parse_labels(given: Iterable[str], solvers: Sequence[str]) -> dict[str, str]:

@@ -146,3 +146,67 @@ def test_one_seed_is_compared_with_all_seeds_of_the_other():
     pair = paired_ratios(both, "base", ["makespan_seconds"])[1]
     assert (pair.pairs, pair.independent) == (2, 2)  # equal seeds: 2 over 4, 3 over 1
     assert pair.mean_ratio == pytest.approx(math.sqrt(0.5 * 3.0))
+
+
+RECIPES = {
+    "generate": "replication",
+    "preset": "tiny",
+    "set": {"disk": "1GB"},
+    "seeds": [0, 1, 2, 3, 4, 5],
+}
+
+
+@pytest.fixture
+def disks(run, own):
+    """A folder with the files of the instances that RECIPES generates."""
+    words = ("replication", "--preset", "tiny", "--set", "disk=1GB", "--count", "6")
+    assert run("instances", "generate", *words, "-o", "many")[0] == 0
+
+
+@pytest.mark.parametrize("files", [["s.sqlite", "k.json"], ["k.json", "s.sqlite"]])
+def test_twins_of_a_sweep_and_kept_runs_count_once(run, disks, files):
+    """The store has other names of instances, and settings that are defaults."""
+    solvers = [
+        {"name": "mine.py:again", "set": {"step": [2, 3]}},
+        {"name": "minmin", "set": {"eviction": "popularity"}},
+    ]
+    store("s.sqlite", [RECIPES], solvers)
+    kept(run, "k.json", "mine.py:again", "minmin")
+    runs = joined([opened(name) for name in files])
+    assert len(runs.instances) == 6
+    assert len(runs.solvers) == 3 and "mine.py:again:step=3" in runs.solvers
+    assert len(runs.rows) == 18
+    assert not runs.notes
+
+
+def test_an_edited_instance_is_no_twin_of_its_recipe(run, disks):
+    for path in Path("many").iterdir():
+        data = json.loads(path.read_text())
+        for task in data["tasks"]:
+            task["compute_seconds"] = 99.0
+        path.write_text(json.dumps(data))
+    store("s.sqlite", [RECIPES], [{"name": "minmin"}])
+    kept(run, "k.json", "minmin")
+    code, _, err = run("compare", "s.sqlite", "k.json")
+    assert code == 2 and "minmin on tiny-disk=1GB-seed=0 differs between" in err
+
+
+def test_solvers_that_may_be_twins_are_named(run, many):
+    """Stores have only the settings given to a function, and no values differ."""
+    store("a.sqlite", [FILES], [{"name": "mine.py:again"}, {"name": "minmin"}])
+    store("b.sqlite", [FILES], [{"name": "mine.py:again", "set": {"step": 2}}])
+    code, _, err = run("compare", "a.sqlite", "b.sqlite")
+    assert code == 0
+    assert err.count("note: ") == 1
+    assert "mine.py:again and mine.py:again:step=2 may be the same solver" in err
+
+
+def test_twins_with_other_values_stay_apart(run, many):
+    first = kept(run, "a.json", "minmin", "mine.py:again")
+    second = kept(run, "b.json", "minmin:eviction=popularity")
+    for row in second["rows"]:
+        row["objective"] *= 2.0
+    both = joined([runs_in(first, "a.json"), runs_in(second, "b.json")])
+    assert len(both.solvers) == 3
+    (note,) = both.notes
+    assert "have the same settings but other values on 6 instances" in note
