@@ -77,7 +77,7 @@ def _row(cells: Mapping[str, Any]) -> Row:
     preset, seed = labels.pop("preset", None), labels.pop("seed", None)
     stated = preset is not None and seed is not None
     digest = cells["digest"][:DIGEST]
-    # An instance that the sweep generated has such a name, and the digest of its recipe.
+    # A generated instance has such a name, and the digest of its recipe.
     name = cells["instance"]
     if stated and name.startswith(f"{preset}-") and name.endswith(f"-seed={seed}"):
         digest = RECIPE + digest

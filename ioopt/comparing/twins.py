@@ -15,21 +15,23 @@ RECIPE = "recipe:"
 
 
 class Unified(NamedTuple):
-    """Stored runs with one name for each instance and solver, and a note for each pair
-    of solvers of which it is not known whether they are the same.
+    """Stored runs with one name for each instance and solver, the other names of
+    solvers with that name, and a note for each pair of solvers of which it is not known
+    whether they are the same.
     """
 
     stored: list[Runs]
+    aliases: dict[str, str]
     notes: list[str]
 
 
 def unified(stored: Sequence[Runs]) -> Unified:
     """Return the runs of several files under the names that the first of them uses."""
     same_instances = _with_instances_unified(stored)
-    renamed, notes = _same_solvers(
-        [row for runs in same_instances for row in runs.rows]
-    )
-    return Unified([_renamed(runs, renamed) for runs in same_instances], notes)
+    every = [row for runs in same_instances for row in runs.rows]
+    renamed, notes = _same_solvers(every)
+    found = [_renamed(runs, renamed) for runs in same_instances]
+    return Unified(found, renamed, notes)
 
 
 def _with_instances_unified(stored: Sequence[Runs]) -> list[Runs]:

@@ -210,3 +210,36 @@ def test_twins_with_other_values_stay_apart(run, many):
     assert len(both.solvers) == 3
     (note,) = both.notes
     assert "have the same settings but other values on 6 instances" in note
+
+
+def test_solvers_are_named_in_any_spelling_and_by_label(run, many):
+    (many.parent / "set.py").write_text(
+        "def h(problem, *, k=1, lru=True):\n"
+        "    nodes = [node.id for node in problem.nodes]\n"
+        "    tasks = [task.id for task in problem.tasks]\n"
+        "    return {node: tasks[i :: len(nodes)] for i, node in enumerate(nodes)}\n"
+    )
+    solvers = [{"name": "set.py:h", "set": {"lru": [True, False], "k": 2}}]
+    store("s.sqlite", [{"path": "many"}], [*solvers, {"name": "minmin"}])
+    words = ("compare", "s.sqlite", "--baseline")
+    for spelling in ("lru=true,k=2", "lru=yes,k=2.0", "k=2,lru=on"):
+        code, out, err = run(*words, f"set.py:h:{spelling}")
+        assert code == 0, err
+        assert "ratios to set.py:h:lru=yes,k=2" in " ".join(out.split())
+    label = ("--label", "set.py:h:lru=false,k=2=Ours (k=2)")
+    code, out, err = run(*words, "Ours (k=2)", *label)
+    assert code == 0 and "ratios to Ours (k=2)" in " ".join(out.split()), err
+    code, _, err = run(*words, "set.py:h:k=3", *label)
+    assert code == 2 and "'set.py:h:k=3' is not among the solvers" in err
+    words = ("compare", "many", "--solver", "minmin", "--solver", "job-data-present")
+    code, out, err = run(*words, "--label", "minmin=M=1", "--baseline", "M=1")
+    assert code == 0 and "ratios to M=1" in out, err
+
+
+def test_a_twin_is_named_as_in_either_file(run, many):
+    kept(run, "a.json", "minmin", "mine.py:again")
+    kept(run, "b.json", "minmin:eviction=popularity", "job-data-present")
+    words = ("compare", "a.json", "b.json", "--baseline")
+    for name in ("minmin", "minmin:eviction=popularity"):
+        code, out, err = run(*words, name)
+        assert code == 0 and "ratios to minmin\n" in out, err
