@@ -243,3 +243,26 @@ def test_a_twin_is_named_as_in_either_file(run, many):
     for name in ("minmin", "minmin:eviction=popularity"):
         code, out, err = run(*words, name)
         assert code == 0 and "ratios to minmin\n" in out, err
+
+
+def test_the_correction_of_parts_is_told(run, many):
+    store("s.sqlite", [MADE], [*TWO, {"name": "job-data-present"}])
+    words = ("compare", "s.sqlite", "--baseline", "minmin")
+    said = "Holm's correction is within each part"
+    _, out, _ = run(*words, "--by", "disk")
+    assert out.count(said) == 1
+    assert said not in run(*words)[1]
+
+
+def test_a_baseline_that_fails_everywhere_has_advice(run, many):
+    solvers = ("--solver", "mine.py:gives_up", "--solver", "minmin")
+    _, out, _ = run("compare", "many", *solvers, "--baseline", "mine.py:gives_up")
+    assert "mine.py:gives_up: name another --baseline" in " ".join(out.split())
+    _, out, _ = run("compare", "many", *solvers, "--baseline", "minmin")
+    assert "name another" not in out
+
+
+def test_a_bad_number_is_told_without_its_type(run, many):
+    words = ("compare", "many", "--solver", "minmin", "--solver")
+    code, _, err = run(*words, "mine.py:again:step=foo")
+    assert code == 2 and "setting step='foo': must be a number" in err
