@@ -255,11 +255,10 @@ def summary_text(
     headers = [columns[name][0] for name in names]
     lines = list(zip(*(columns[name][1:] for name in names), strict=True))
     said = {told: _said(found[told], parts[told], baseline) for told in parts}
-    if len(parts) > 1 and any(
-        "Holm" in text for some in said.values() for text in some
-    ):
-        for some in said.values():
-            some.append(WITHIN_PARTS)
+    every_said = [text for texts_said in said.values() for text in texts_said]
+    if len(parts) > 1 and any("Holm-corrected" in text for text in every_said):
+        for texts_said in said.values():
+            texts_said.append(WITHIN_PARTS)
     common = [
         remark
         for remark in next(iter(said.values()))
