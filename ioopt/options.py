@@ -362,6 +362,10 @@ def _digits(value: object) -> object:
     return str(number) if number.denominator == 1 else value
 
 
+ALTERNATIVES = ("int", "float", "str", "bool")
+"""Types that an error about a setting may name after the setting."""
+
+
 def parse_settings(
     cls: type[SettingsT], given: Mapping[str, object], owner: str
 ) -> SettingsT:
@@ -384,7 +388,9 @@ def parse_settings(
         raise UsageError(f"{owner}: {alias}: {rest}") from None
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
+        # Of a type such as int | float, the error also names the alternative.
+        parts = [str(part) for part in first["loc"] if part not in ALTERNATIVES]
+        key = ".".join(parts)
         if first["type"] == "value_error" and "ctx" in first:
             said = str(first["ctx"]["error"])
             raise UsageError(f"{owner}: {key + ': ' if key else ''}{said}") from None
@@ -398,6 +404,8 @@ def parse_settings(
         said = first["msg"].lower()
         if first["type"].startswith("int_"):
             said = "must be a whole number"
+            if len(parts) < len(first["loc"]):
+                said = "must be a number"
         if first["type"] == "less_than_equal":
             said = f"must be {first['ctx']['le']:.10g} or less"
         raise UsageError(

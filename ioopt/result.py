@@ -506,7 +506,8 @@ class ComparisonRow(Result):
     ``reference`` is true for a solver that breaks a rule of the machine by design; such
     a row has no ratio. ``base`` names the base instance: instances of one preset and
     seed with other settings have the same. ``generated`` are the settings with which
-    the instance was generated, and ``digest`` is the SHA-256 of what it says.
+    the instance was generated, and ``digest`` is the SHA-256 of what it says or, after
+    ``recipe:``, of the recipe with which a sweep generated it.
     ``exit_code`` is that of the command if only this solver failed.
     """
 

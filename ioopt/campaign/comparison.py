@@ -11,6 +11,7 @@ from ioopt.campaign.frame import read_frame
 from ioopt.campaign.store import FAILED, JSON_COLUMNS, StoreReader, clearly
 from ioopt.comparing.measures import Row, add_ratios
 from ioopt.comparing.runs import FORMAT, Runs, runs_in
+from ioopt.comparing.twins import RECIPE
 from ioopt.errors import InstanceError
 from ioopt.problems.base import Json
 from ioopt.result import Status, StopReason
@@ -38,7 +39,7 @@ def runs_of_store(path: str) -> Runs:
         known = {str(key): _plain(value) for key, value in cells.items()}
         row = _row({**known, **rest[known["key"]]})
         if names[known["instance"]] > 1:
-            row["instance"] += f" ({row['digest'][:6]})"
+            row["instance"] += f" ({known['digest'][:6]})"
         groups.setdefault(row["instance"], []).append(row)
     if not groups:
         raise InstanceError(f"{path}: the store has no runs yet")
@@ -75,6 +76,11 @@ def _row(cells: Mapping[str, Any]) -> Row:
     settings = json.loads(cells["settings"])
     preset, seed = labels.pop("preset", None), labels.pop("seed", None)
     stated = preset is not None and seed is not None
+    digest = cells["digest"][:DIGEST]
+    # A generated instance has such a name, and the digest of its recipe.
+    name = cells["instance"]
+    if stated and name.startswith(f"{preset}-") and name.endswith(f"-seed={seed}"):
+        digest = RECIPE + digest
     row = {
         **cells,
         "format": "ioopt/result",
@@ -86,7 +92,7 @@ def _row(cells: Mapping[str, Any]) -> Row:
         "objective_name": None,
         "options": {"settings": _settings(cells, settings)},
         "settings": json.loads(cells["digest"][DIGEST:] or "{}"),
-        "digest": cells["digest"][:DIGEST],
+        "digest": digest,
         "versions": json.loads(cells["versions"]),
         "violations": [],
         "base": f"{preset}, seed {seed}" if stated else None,

@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import Field
 
 from ioopt import registry
-from ioopt.catalog import bundled
+from ioopt.catalog import bundled, with_folders_opened
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import Kind
 from ioopt.formats.native import dump_json, read_toml, validate
@@ -263,7 +263,8 @@ def _sources(entry: InstanceEntry, folder: str) -> Iterator[Source]:
         paths = [bundled(entry.bundled)["path"]]
     else:
         pattern = os.path.join(folder, entry.path or "")
-        paths = sorted(glob.glob(pattern, recursive=True))
+        found = sorted(glob.glob(pattern, recursive=True))
+        paths = list(with_folders_opened(found))
         if not paths:
             raise InstanceError(
                 f"{entry.path}: no such file, and the pattern matches nothing"

@@ -3,7 +3,7 @@ one table by one measure.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import click
@@ -28,10 +28,11 @@ from ioopt.comparing.picture import plot_comparison
 from ioopt.comparing.runs import (
     Runs,
     baseline_of,
+    by_label,
+    compared_baseline,
     joined,
     parse_labels,
     parts_by,
-    require_compared,
     require_stated,
     stated,
     value_of,
@@ -152,6 +153,8 @@ def compare(
         runs = _told_again(joined(stored), baseline, labels)
     else:
         runs = _run(names, problems, solvers, how, measure, baseline, labels, by)
+    for note in runs.notes:
+        say(f"note: {note}")
     write_text(output or "-", _render(runs, form, wide, by, chosen))
     _tell([row for row in runs.rows if _went_wrong(row) or not (stored or quiet())])
     if picture is not None:
@@ -184,27 +187,13 @@ def _one_setting(given: Sequence[str]) -> str | None:
 
 def _told_again(runs: Runs, baseline: str | None, labels: Sequence[str]) -> Runs:
     """Return stored runs with the *baseline* and the *labels* given, if any."""
-    by_label = {label: solver for solver, label in runs.labels.items()}
-    chosen = (
-        by_label.get(baseline or "", baseline)
-        or runs.baseline
-        or baseline_of(runs.kind, runs.solvers, len(runs.instances))
-    )
-    require_compared(chosen, runs.solvers)
+    aliases = {**runs.aliases, **by_label(runs.labels)}
     known = [f"{solver}={label}" for solver, label in runs.labels.items()]
-    new = [_of_solver(text, by_label) for text in labels]
-    given = parse_labels([*known, *new], runs.solvers)
+    given = parse_labels([*known, *labels], runs.solvers, aliases)
+    aliases |= by_label(given)
+    named = compared_baseline(baseline or runs.baseline, runs.solvers, aliases)
+    chosen = named or baseline_of(runs.kind, runs.solvers, len(runs.instances))
     return runs._replace(baseline=chosen, labels=given)
-
-
-def _of_solver(text: str, by_label: Mapping[str, str]) -> str:
-    """Return *text*, such as ``Ours=Mine``, with the solver's name in place of the
-    label with which it begins, if any.
-    """
-    for label, solver in by_label.items():
-        if text.startswith(f"{label}="):
-            return solver + text.removeprefix(label)
-    return text
 
 
 PRINTING = {
@@ -266,8 +255,8 @@ def _run(
     solvers += _rivals(kind, problems, solvers)
     chosen = [solvers or default_solvers(kind, problem) for problem in problems]
     compared = list(dict.fromkeys(name for some in chosen for name in some))
-    require_compared(baseline, compared)
     labelled = parse_labels(labels, compared)
+    baseline = compared_baseline(baseline, compared, by_label(labelled))
     all_differ = len({problem.name for problem in problems}) == len(problems)
     rows: list[Row] = []
     for source, problem, some in zip(names, problems, chosen):

@@ -15,11 +15,12 @@ from ioopt.comparing.measures import Row, add_ratios, restrict, spent
 from ioopt.comparing.runs import (
     Runs,
     baseline_of,
+    by_label,
+    compared_baseline,
     is_stored,
     is_universal,
     joined,
     parts_by,
-    require_compared,
     runs_in,
 )
 from ioopt.comparing.summary import summary_rows
@@ -156,9 +157,8 @@ def _summary_frame(runs: Runs, baseline: str | None, by: str | None) -> pd.DataF
     """
     import pandas as pd
 
-    by_label = {label: solver for solver, label in runs.labels.items()}
-    baseline = by_label.get(baseline or "", baseline)
-    require_compared(baseline, runs.solvers)
+    aliases = {**runs.aliases, **by_label(runs.labels)}
+    baseline = compared_baseline(baseline, runs.solvers, aliases)
     chosen = str(baseline or runs.baseline or baseline_of(runs.kind, runs.solvers, 2))
     if by is None:
         rows = summary_rows(runs.rows, runs.kind, runs.measure, chosen)

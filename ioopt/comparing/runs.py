@@ -15,7 +15,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.families import BOUND, Kind, Metric, SolverSpec
 from ioopt.formats.native import validate
 from ioopt.metrics import PairedRatio
-from ioopt.options import suggest
+from ioopt.options import parse_solver, suggest
 from ioopt.problems.base import Json
 from ioopt.registry import measure_of
 from ioopt.result import Comparison, ComparisonRow, measured
@@ -30,7 +30,8 @@ class Runs(NamedTuple):
 
     Ratios are to *baseline*, if there is one. *labels* are the names of solvers in
     tables and pictures, keyed by the name with which the user chose the solver. *file*
-    is the name of the file that they were read from.
+    is the name of the file that they were read from. Other names of solvers in
+    joined files are *aliases*, and *notes* say which solvers may be the same.
     """
 
     rows: Sequence[Row]
@@ -39,6 +40,8 @@ class Runs(NamedTuple):
     baseline: str | None
     labels: Mapping[str, str] = {}
     file: str = ""
+    aliases: Mapping[str, str] = {}
+    notes: Sequence[str] = ()
 
     @property
     def solvers(self) -> list[str]:
@@ -120,9 +123,11 @@ def joined(stored: Sequence[Runs]) -> Runs:
     """Return the runs of several files as one comparison, with the baseline and the
     labels of the first file that has some.
 
-    Instances of one name are the same if they were generated from the same preset, seed
-    and settings; otherwise their settings are added to the name. A run that several
-    files have is taken from the first of them. Bounds and gaps are anew those of all
+    Instances and solvers that are known to be the same have the names of the first
+    file (:mod:`ioopt.comparing.twins`). Other instances of one name are the same if
+    they were generated from the same preset, seed and settings; otherwise their
+    settings are added to the name. A run that several files have is taken from the
+    first of them. Bounds and gaps are anew those of all
     files. Raises UsageError for runs of several
     kinds or measures, for a run that differs between files, and for instances of one
     name that may differ.
@@ -136,6 +141,10 @@ def joined(stored: Sequence[Runs]) -> Runs:
                 f"stored runs of {first.kind.kind} by {first.measure.name} and of "
                 f"{runs.kind.kind} by {runs.measure.name} make no comparison"
             )
+    # Import here, because the module uses the class of runs.
+    from ioopt.comparing.twins import unified
+
+    stored, aliases, notes = unified(stored)
     groups: dict[str, list[Row]] = {}
     for instance, rows in _by_origin(stored).items():
         if len({row["digest"] for row in rows} - {None}) > 1:
@@ -152,7 +161,7 @@ def joined(stored: Sequence[Runs]) -> Runs:
     baselines = [runs.baseline for runs in stored if runs.baseline is not None]
     every = [row for rows in groups.values() for row in rows]
     chosen = baselines[0] if baselines else None
-    return Runs(every, first.kind, first.measure, chosen, labels)
+    return Runs(every, first.kind, first.measure, chosen, labels, "", aliases, notes)
 
 
 def _each_once(instance: str, rows: Sequence[Row]) -> list[Row]:
@@ -354,16 +363,77 @@ def baseline_of(kind: Kind, solvers: Sequence[str], instances: int) -> str | Non
     return kind.baseline if kind.baseline in solvers else solvers[0]
 
 
-def require_compared(baseline: str | None, solvers: Iterable[str]) -> None:
-    """Raise UsageError for a *baseline* that is not among *solvers*."""
-    if baseline is not None and baseline not in solvers:
+def solver_named(
+    text: str, solvers: Iterable[str], aliases: Mapping[str, str] = {}
+) -> str | None:
+    """Return the one of *solvers* that *text* names: as it is, as one of *aliases*, or
+    with its settings in another order or spelling; None if there is none.
+
+    >>> solver_named("h.py:f:lru=true,k=1", ["h.py:f", "h.py:f:k=1,lru=yes"])
+    'h.py:f:k=1,lru=yes'
+    """
+    names = {**aliases, **{solver: solver for solver in solvers}}
+    if text in names:
+        return names[text]
+    with suppress(UsageError):
+        meant = spelt_solver(text)
+        for name, solver in names.items():
+            # A label need not have the form of a solver with settings.
+            with suppress(UsageError):
+                if spelt_solver(name) == meant:
+                    return solver
+    return None
+
+
+def compared_baseline(
+    text: str | None, solvers: Sequence[str], aliases: Mapping[str, str]
+) -> str | None:
+    """Return the one of *solvers* that ``--baseline`` names, also by its label or by
+    another of its *aliases*; None for None. Raises UsageError if there is none.
+    """
+    if text is None:
+        return None
+    solver = solver_named(text, solvers, aliases)
+    if solver is None:
         raise UsageError(
-            f"--baseline {baseline!r} is not among the solvers: {', '.join(solvers)}"
+            f"--baseline {text!r} is not among the solvers: {', '.join(solvers)}"
         )
+    return solver
 
 
-def parse_labels(given: Iterable[str], solvers: Sequence[str]) -> dict[str, str]:
-    """Return the labels, keyed by solver, in texts such as ``minmin=MinMin``.
+def by_label(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the solvers, keyed by label."""
+    return {label: solver for solver, label in labels.items()}
+
+
+def spelt(value: object) -> str:
+    """Return one text for all spellings of a setting's value.
+
+    >>> spelt(True), spelt("true"), spelt("0.30"), spelt(1)
+    ('yes', 'yes', '0.3', '1.0')
+    """
+    text = str(value).strip()
+    if text.lower() in ("true", "yes", "on"):
+        return "yes"
+    if text.lower() in ("false", "no", "off"):
+        return "no"
+    try:
+        return repr(float(text))
+    except ValueError:
+        return text
+
+
+def spelt_solver(text: str) -> tuple[str, dict[str, str]]:
+    """Return the name and the settings in the text for a solver, in one spelling."""
+    name, given = parse_solver(text)
+    return name, {key: spelt(value) for key, value in given.items()}
+
+
+def parse_labels(
+    given: Iterable[str], solvers: Sequence[str], aliases: Mapping[str, str] = {}
+) -> dict[str, str]:
+    """Return the labels, keyed by solver, in texts such as ``minmin=MinMin``. The
+    solver may be named by one of its *aliases*, such as an earlier label.
 
     A solver may have settings, so its name may contain an equals sign. Raises
     UsageError for other solvers, for an empty label, and for a label that is given
@@ -374,14 +444,18 @@ def parse_labels(given: Iterable[str], solvers: Sequence[str]) -> dict[str, str]
     """
     labels: dict[str, str] = {}
     for text in given:
-        meant = [solver for solver in solvers if text.startswith(f"{solver}=")]
-        if not meant:
+        head, equals, label = text.rpartition("=")
+        solver = solver_named(head, solvers, aliases)
+        while solver is None and equals:
+            head, equals, more = head.rpartition("=")
+            label = f"{more}={label}"
+            solver = solver_named(head, solvers, aliases)
+        if solver is None:
             raise UsageError(
                 f"--label {text!r}: wanted SOLVER=LABEL with one of the solvers "
                 f"{', '.join(solvers)}"
             )
-        solver = max(meant, key=len)
-        labels[solver] = " ".join(text[len(solver) + 1 :].split())
+        labels[solver] = " ".join(label.split())
         if not labels[solver]:
             raise UsageError(f"--label {text!r}: the label is empty")
     shown: set[str] = set()

@@ -42,6 +42,7 @@ DROPPED_LAST = ("gap", "time")
 """The columns of the summary that a narrow terminal does not show."""
 SIDES = {"interval": "l", "wins": "l", "p": "l"}
 """The columns of the summary that are aligned left, whatever is in them."""
+WITHIN_PARTS = "Holm's correction is within each part, not over all parts."
 Columns = dict[str, list[Any]]
 
 
@@ -254,6 +255,10 @@ def summary_text(
     headers = [columns[name][0] for name in names]
     lines = list(zip(*(columns[name][1:] for name in names), strict=True))
     said = {told: _said(found[told], parts[told], baseline) for told in parts}
+    every_said = [text for texts_said in said.values() for text in texts_said]
+    if len(parts) > 1 and any("Holm-corrected" in text for text in every_said):
+        for texts_said in said.values():
+            texts_said.append(WITHIN_PARTS)
     common = [
         remark
         for remark in next(iter(said.values()))
@@ -343,7 +348,7 @@ def _said(found: Sequence[SummaryRow], rows: Sequence[Row], baseline: str) -> li
         _test_said(found, baseline),
         *_groups_said(found),
         _bound_said(found),
-        *_left_out_said(rows, baseline),
+        *_left_out_said(found, rows, baseline),
     ]
 
 
@@ -398,15 +403,24 @@ def _bound_said(found: Sequence[SummaryRow]) -> str:
     )
 
 
-def _left_out_said(rows: Sequence[Row], baseline: str) -> list[str]:
-    """Return the remark that says which runs have no ratio and why; none if all have
-    one.
+def _left_out_said(
+    found: Sequence[SummaryRow], rows: Sequence[Row], baseline: str
+) -> list[str]:
+    """Return the remark that says which runs have no ratio and why, with advice if the
+    baseline has no plan at all; none if all have one.
     """
     parts = [
         f"{solver} on {counted(number, 'instance')} ({why})"
         for (solver, why), number in left_out(rows, baseline).items()
     ]
-    return [f"Left out: {', '.join(parts)}."] if parts else []
+    if not parts:
+        return []
+    advice = ""
+    if len(found) > 1 and not any(row.pairs for row in found):
+        advice = (
+            f" No ratios, for want of plans of {baseline}: name another --baseline."
+        )
+    return [f"Left out: {', '.join(parts)}.{advice}"]
 
 
 def remarks(said: Sequence[str], form: Form, width: int | None) -> str:

@@ -146,3 +146,123 @@ def test_one_seed_is_compared_with_all_seeds_of_the_other():
     pair = paired_ratios(both, "base", ["makespan_seconds"])[1]
     assert (pair.pairs, pair.independent) == (2, 2)  # equal seeds: 2 over 4, 3 over 1
     assert pair.mean_ratio == pytest.approx(math.sqrt(0.5 * 3.0))
+
+
+RECIPES = {
+    "generate": "replication",
+    "preset": "tiny",
+    "set": {"disk": "1GB"},
+    "seeds": [0, 1, 2, 3, 4, 5],
+}
+
+
+@pytest.fixture
+def disks(run, own):
+    """A folder with the files of the instances that RECIPES generates."""
+    words = ("replication", "--preset", "tiny", "--set", "disk=1GB", "--count", "6")
+    assert run("instances", "generate", *words, "-o", "many")[0] == 0
+
+
+@pytest.mark.parametrize("files", [["s.sqlite", "k.json"], ["k.json", "s.sqlite"]])
+def test_twins_of_a_sweep_and_kept_runs_count_once(run, disks, files):
+    """The store has other names of instances, and settings that are defaults."""
+    solvers = [
+        {"name": "mine.py:again", "set": {"step": [2, 3]}},
+        {"name": "minmin", "set": {"eviction": "popularity"}},
+    ]
+    store("s.sqlite", [RECIPES], solvers)
+    kept(run, "k.json", "mine.py:again", "minmin")
+    runs = joined([opened(name) for name in files])
+    assert len(runs.instances) == 6
+    assert len(runs.solvers) == 3 and "mine.py:again:step=3" in runs.solvers
+    assert len(runs.rows) == 18
+    assert not runs.notes
+
+
+def test_an_edited_instance_is_no_twin_of_its_recipe(run, disks):
+    for path in Path("many").iterdir():
+        data = json.loads(path.read_text())
+        for task in data["tasks"]:
+            task["compute_seconds"] = 99.0
+        path.write_text(json.dumps(data))
+    store("s.sqlite", [RECIPES], [{"name": "minmin"}])
+    kept(run, "k.json", "minmin")
+    code, _, err = run("compare", "s.sqlite", "k.json")
+    assert code == 2 and "minmin on tiny-disk=1GB-seed=0 differs between" in err
+
+
+def test_solvers_that_may_be_twins_are_named(run, many):
+    """Stores have only the settings given to a function, and no values differ."""
+    store("a.sqlite", [FILES], [{"name": "mine.py:again"}, {"name": "minmin"}])
+    store("b.sqlite", [FILES], [{"name": "mine.py:again", "set": {"step": 2}}])
+    code, _, err = run("compare", "a.sqlite", "b.sqlite")
+    assert code == 0
+    assert err.count("note: ") == 1
+    assert "mine.py:again and mine.py:again:step=2 may be the same solver" in err
+
+
+def test_twins_with_other_values_stay_apart(run, many):
+    first = kept(run, "a.json", "minmin", "mine.py:again")
+    second = kept(run, "b.json", "minmin:eviction=popularity")
+    for row in second["rows"]:
+        row["objective"] *= 2.0
+    both = joined([runs_in(first, "a.json"), runs_in(second, "b.json")])
+    assert len(both.solvers) == 3
+    (note,) = both.notes
+    assert "have the same settings but other values on 6 instances" in note
+
+
+def test_solvers_are_named_in_any_spelling_and_by_label(run, many):
+    (many.parent / "set.py").write_text(
+        "def h(problem, *, k=1, lru=True):\n"
+        "    nodes = [node.id for node in problem.nodes]\n"
+        "    tasks = [task.id for task in problem.tasks]\n"
+        "    return {node: tasks[i :: len(nodes)] for i, node in enumerate(nodes)}\n"
+    )
+    solvers = [{"name": "set.py:h", "set": {"lru": [True, False], "k": 2}}]
+    store("s.sqlite", [{"path": "many"}], [*solvers, {"name": "minmin"}])
+    words = ("compare", "s.sqlite", "--baseline")
+    for spelling in ("lru=true,k=2", "lru=yes,k=2.0", "k=2,lru=on"):
+        code, out, err = run(*words, f"set.py:h:{spelling}")
+        assert code == 0, err
+        assert "ratios to set.py:h:lru=yes,k=2" in " ".join(out.split())
+    label = ("--label", "set.py:h:lru=false,k=2=Ours (k=2)")
+    code, out, err = run(*words, "Ours (k=2)", *label)
+    assert code == 0 and "ratios to Ours (k=2)" in " ".join(out.split()), err
+    code, _, err = run(*words, "set.py:h:k=3", *label)
+    assert code == 2 and "'set.py:h:k=3' is not among the solvers" in err
+    words = ("compare", "many", "--solver", "minmin", "--solver", "job-data-present")
+    code, out, err = run(*words, "--label", "minmin=M=1", "--baseline", "M=1")
+    assert code == 0 and "ratios to M=1" in out, err
+
+
+def test_a_twin_is_named_as_in_either_file(run, many):
+    kept(run, "a.json", "minmin", "mine.py:again")
+    kept(run, "b.json", "minmin:eviction=popularity", "job-data-present")
+    words = ("compare", "a.json", "b.json", "--baseline")
+    for name in ("minmin", "minmin:eviction=popularity"):
+        code, out, err = run(*words, name)
+        assert code == 0 and "ratios to minmin\n" in out, err
+
+
+def test_the_correction_of_parts_is_told(run, many):
+    store("s.sqlite", [MADE], [*TWO, {"name": "job-data-present"}])
+    words = ("compare", "s.sqlite", "--baseline", "minmin")
+    said = "Holm's correction is within each part"
+    _, out, _ = run(*words, "--by", "disk")
+    assert out.count(said) == 1
+    assert said not in run(*words)[1]
+
+
+def test_a_baseline_that_fails_everywhere_has_advice(run, many):
+    solvers = ("--solver", "mine.py:gives_up", "--solver", "minmin")
+    _, out, _ = run("compare", "many", *solvers, "--baseline", "mine.py:gives_up")
+    assert "mine.py:gives_up: name another --baseline" in " ".join(out.split())
+    _, out, _ = run("compare", "many", *solvers, "--baseline", "minmin")
+    assert "name another" not in out
+
+
+def test_a_bad_number_is_told_without_its_type(run, many):
+    words = ("compare", "many", "--solver", "minmin", "--solver")
+    code, _, err = run(*words, "mine.py:again:step=foo")
+    assert code == 2 and "setting step='foo': must be a number" in err
