@@ -53,8 +53,8 @@ def _hundredths(share: float | None) -> str:
 
 
 def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
-    """Return the saving of run time in words. A negative saving whose interval is below
-    0 is called a cost, and one that is rounded to 0 nothing.
+    """Return the saving of run time in words. A negative saving is called a cost, within
+    the noise if its interval holds 0, and one that is rounded to 0 nothing.
 
     >>> effect(Figure(0.042, 0.031, 0.05))
     'saves 4.2 % of run time (95 %: 3.1 to 5.0)'
@@ -63,15 +63,16 @@ def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
     >>> effect(Figure(-0.0002, -0.008, 0.007))
     'saves nothing (95 %: -0.8 to 0.7)'
     >>> effect(Figure(-0.001, -0.009, 0.006))
-    'makes no clear difference: it saves -0.1 % of run time (95 %: -0.9 to 0.6)'
+    'costs 0.1 % of run time, within the noise (95 %: costs 0.9 to saves 0.6)'
     """
     if _hundredths(saved.value) == "0.0":
         return percent(saved, "", level).replace("0.0 %", "saves nothing", 1)
-    text = f"saves {percent(saved, 'run time', level)}"
     if saved.value is None or saved.value >= 0:
-        return text
-    if saved.high is not None and saved.high >= 0:
-        return f"makes no clear difference: it {text}"
+        return f"saves {percent(saved, 'run time', level)}"
+    if saved.low is not None and saved.high is not None and saved.high >= 0:
+        ends = f"costs {_hundredths(-saved.low)} to saves {_hundredths(saved.high)}"
+        share = f"{_hundredths(-saved.value)} %"
+        return f"costs {share} of run time, within the noise ({level}{ends})"
     ends: tuple[float | None, float | None] = (None, None)
     if saved.low is not None and saved.high is not None:
         ends = (-saved.high, -saved.low)
@@ -423,6 +424,8 @@ def _next(advice: Advice) -> str:
             f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, so "
             "what the jobs really write decides. Next: give Darshan logs (--darshan)."
         )
+    elif advice.verdict == Kind.UNCERTAIN and _touches(advice):
+        return f"A change is worth it from {WORTH_WORDS} on. {_leave(advice)}"
     elif advice.verdict == Kind.UNCERTAIN and _touching(advice):
         return (
             f"Next: leave all as it is; no setting saves {WORTH_WORDS} at any value "
@@ -436,40 +439,54 @@ def _next(advice: Advice) -> str:
             keys = ",".join(option.removeprefix(MACHINE) for option in rates)
             stated.insert(0, MACHINE + keys)
         return f"Next: measure as docs/tune.md says, and state {' '.join(stated)}"
-    return f"A change is worth it from {WORTH_WORDS} on. {_more_days(advice)}"
+    return "Next: give a log of more days, or more --draws."
 
 
-MOST_LONGER = 12.0
+MOST_LONGER = 12
 """A log longer by more than this factor is not asked for."""
 
 
-def _more_days(advice: Advice) -> str:
-    """Return the sentence that says how many days of log would decide.
+def _leave(advice: Advice) -> str:
+    """Return the sentence that says what to do while the interval of the saving holds
+    what is worth a change: leave all as it is, and whether a longer log would decide.
 
     The width of an interval falls with the square root of the length of the log. If the
     saving is so near to what is worth a change that this decides nothing, and the
     interval is wide, the saving itself is not known well: a longer log may move it.
     """
     value, low, high = advice.switch.saves
-    if value is None or low is None or high is None:
-        return "Next: give a log of more days, or more --draws."
+    assert value is not None and low is not None and high is not None
+    leave = "Next: leave all as it is"
+    if value <= 0 or _hundredths(value) == "0.0":
+        return f"{leave}: on average no setting saves anything."
+    days = advice.span_seconds / DAY
+    this = f"(this one: {days:.0f})"
+    never = (
+        f"{leave}: no log of less than {_tens(MOST_LONGER * days)} days {this} would"
+    )
     margin = abs(value - WORTH)
     width = value - low if value > WORTH else high - value
-    days = advice.span_seconds / DAY
-    why = ""
-    if width >= math.sqrt(MOST_LONGER) * margin:
-        width, margin = (high - low) / 2, WORTH
-        why = "; this interval is too wide to tell anything"
-    leave = "Next: leave all as it is; the"
-    if width <= margin and why:
-        return f"{leave} saving is too near {WORTH_WORDS} for a longer log to decide."
-    if width >= math.sqrt(MOST_LONGER) * margin:
-        return f"{leave} interval is too wide for any log that can be had to decide."
-    wanted = days * max(1.1, (width / margin) ** 2)
+    if width < math.sqrt(MOST_LONGER) * margin:
+        wanted = days * max(1.1, (width / margin) ** 2)
+        return (
+            f"{leave} for now; a log of about {_tens(wanted)} days {this} would decide."
+        )
+    width = (high - low) / 2
+    if width <= WORTH:
+        near = f"{_hundredths(value)} % is too near to {WORTH_WORDS}"
+        return f"{never} decide, as {near}."
+    if width >= math.sqrt(MOST_LONGER) * WORTH:
+        return f"{never} decide, as the interval is too wide."
+    wanted = days * max(1.1, (width / WORTH) ** 2)
     return (
-        f"Next: give a log of about {10 * math.ceil(wanted / 10)} days (this one: "
-        f"{days:.0f}){why}."
+        f"{leave} for now; a log of about {_tens(wanted)} days {this} would narrow the "
+        f"interval to {WORTH_WORDS} on each side."
     )
+
+
+def _tens(days: float) -> int:
+    """Return a number of days, rounded up to tens."""
+    return 10 * math.ceil(days / 10)
 
 
 def _nowhere(advice: Advice) -> str:

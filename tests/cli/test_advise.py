@@ -446,24 +446,37 @@ def test_inconclusive_names_the_next_step():
         return verdict.sentence(replace(advice, switches=[switch], **changed))
 
     # The interval must shrink to half, which takes four times the days.
-    assert "give a log of about 200 days (this one: 50)" in told(
-        0.02, 0.0, 0.03, scale=1
-    )
+    leave = "A change is worth it from 1 % on. Next: leave all as it is"
+    decides = "a log of about 200 days (this one: 50) would decide."
+    assert f"{leave} for now; {decides}" in told(0.02, 0.0, 0.03, scale=1)
     # So near to 1 % nothing but a longer log shows on which side it is, if it is wide.
-    assert "leave all as it is" in told(0.0101, 0.006, 0.014, scale=1)
-    assert "a log of about 170 days (this one: 50); this interval is too wide" in told(
-        0.0096, -0.012, 0.024, scale=1
-    )
-    assert "too wide for any log" in told(0.0101, -0.05, 0.06, scale=1)
+    never = "no log of less than 600 days (this one: 50) would decide, as"
+    near = told(0.0112, 0.004, 0.018, scale=1)
+    assert f"{leave}: {never} 1.1 % is too near to 1 %." in near
+    assert (
+        f"{leave} for now; a log of about 170 days (this one: 50) would narrow the "
+        "interval to 1 % on each side."
+    ) in told(0.0096, -0.012, 0.024, scale=1)
+    wide = told(0.0101, -0.05, 0.06, scale=1)
+    assert f"{leave}: {never} the interval is too wide." in wide
     assert "give Darshan logs" in told(0.02, 0.0, 0.03, scale=0.2)
     # Where no value tried pays, no figure is asked for: it would change nothing.
-    unknown = replace(advice.fraction, value=None, source="not given", decides=True)
+    known = advice.fraction
+    unknown = replace(known, value=None, source="not given", decides=True)
     least = unknown.points[0]._replace(setting=Figure(0.009, 0.005, 0.016), scale=1.0)
     unknown = replace(unknown, pays_from=Figure(None), points=[least])
     text = told(0.004, 0.001, 0.0096, fraction=unknown, scale=1)
     assert text.startswith("Inconclusive: the interval holds 1 % at 25 % I/O. ")
     assert "(95 %: 0.1 to 0.96)" in text and "--io-fraction" not in text
     assert text.endswith("leave all as it is; no setting saves 1 % at any value tried.")
+    # What to do does not change when the figure is stated.
+    for found in (Figure(-0.003, -0.017, 0.016), Figure(0.008, 0.003, 0.013)):
+        point = least._replace(setting=found)
+        guessed = replace(unknown, points=[point])
+        texts = [told(*found, fraction=axis, scale=1) for axis in (known, guessed)]
+        assert len({text.partition("Next: ")[2] for text in texts}) == 1
+    text = told(-0.003, -0.017, 0.016, scale=1)
+    assert text.endswith("leave all as it is: on average no setting saves anything.")
 
 
 @pytest.mark.usefixtures("unmoved")
@@ -593,7 +606,7 @@ def test_a_loss_that_is_no_sure_one_is_not_called_one():
     text = verdict.sentence(
         replace(advice, verdict=Kind.UNCERTAIN, switches=[switch], scale=1)
     )
-    assert "The best setting, turns, makes no clear difference: it saves -0.1 %" in text
+    assert "turns, costs 0.1 % of run time, within the noise (95 %: costs 0.9 " in text
     switch = advice.switch._replace(saves=Figure(-0.02, -0.03, -0.01))
     text = verdict.sentence(replace(advice, verdict=Kind.NOTHING, switches=[switch]))
     assert "no setting saves; the least harmful, turns, costs 2.0 % more" in text
