@@ -7,11 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ioopt.advice.replays import Traffic
 from ioopt.advice.spread import WORTH, Figure
 from ioopt.problems.base import Json
+
+if TYPE_CHECKING:
+    from ioopt.advice.plausible import Conflict
 
 FORMAT = "ioopt/advice"
 VERSION = 3
@@ -155,11 +158,13 @@ class Advice:
     ``setting`` is the best setting, ``verdict`` is the conclusion about it, and
     ``policy`` is the best policy. All figures except those in ``fraction``, ``storage``
     and ``period`` were computed at the values that these axes name as ``shown``.
+    ``conflict`` says which stated figures cannot go together.
     """
 
     name: str
     baseline: str
     verdict: Kind
+    conflict: Conflict | None
     setting: str
     policy: str
     fraction: Axis

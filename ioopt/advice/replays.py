@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from ioopt.arrays import Floats, Ints
 
 SCALE_ERROR = 0.01
+SCALE_REPLAYS = 6
+"""About so many replays find a scale."""
 BIN_SECONDS = 3600.0
 """The length in seconds of one interval in the picture of the busiest week."""
 FULL = 1 - 1e-6
@@ -49,6 +52,11 @@ class Cell(NamedTuple):
     draw: int
     options: tuple[Option, ...]
     scale: float | None = None
+
+    @property
+    def replays(self) -> int:
+        """Return the number of replays, about so many if the scale is to be found."""
+        return len(self.options) + (SCALE_REPLAYS if self.scale is None else 0)
 
 
 class Totals(NamedTuple):
@@ -71,25 +79,31 @@ class Replayer:
     blocks: Blocks
 
     def run(
-        self, cell: Cell, done: Callable[[], None] = lambda: None
+        self, cell: Cell, done: Callable[[Cell, float], None] = lambda cell, share: None
     ) -> tuple[float, list[Totals]]:
         """Replay *cell*. Return its scale, and the totals of each of its options;
-        *done* is called after each option.
+        *done* is called with the share of the cell that is finished.
         """
+        before = cell.replays - len(cell.options)
         scale = cell.scale
         if scale is None:
-            scale = scale_of(self.workload, cell.point)
+            tried = count(1)
+
+            def show() -> None:
+                done(cell, min(before, next(tried)) / cell.replays)
+
+            scale = scale_of(self.workload, cell.point, show)
         trace = self.workload.at(cell.point, cell.draw, scale)
         groups = members(trace)
         totals = []
-        for option in cell.options:
+        for number, option in enumerate(cell.options, before + 1):
             found = replay(trace, option)
             start = np.array(found.start)
             end = np.array(found.end)
             sums = [self.blocks.sums((end - start) * groups[name]) for name in GROUPS]
             above = _above_machine(trace, start, end)
             totals.append(Totals(np.array(sums), above))
-            done()
+            done(cell, number / cell.replays)
         return scale, totals
 
 
@@ -120,14 +134,16 @@ def _above_machine(trace: Trace, start: Floats, end: Floats) -> float:
     return float(above[:-1] @ np.diff(times))
 
 
-def scale_of(workload: Workload, point: Point) -> float:
+def scale_of(
+    workload: Workload, point: Point, done: Callable[[], None] = lambda: None
+) -> float:
     """Return the factor for the bytes of assumed I/O at which the run times under
     sharing equal the run times in the log.
 
     The run times in the log, and the I/O fraction of a site, were measured while jobs
     delayed each other. Without the factor, the congestion in the log would be counted
     twice. The factor is computed with an error of at most 0.01; it is 1 if no job is
-    delayed.
+    delayed. *done* is called after each replay.
     """
     from scipy.optimize import brentq
 
@@ -140,6 +156,7 @@ def scale_of(workload: Workload, point: Point) -> float:
         if not scale:
             return -seconds
         run = replay(workload.at(point, scale=scale), SHARING)
+        done()
         return float(np.sum(run.end) - np.sum(run.start)) - alone
 
     if not seconds or excess(1.0) <= SCALE_ERROR * seconds:

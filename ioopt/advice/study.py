@@ -32,6 +32,7 @@ from ioopt.advice.answer import (
     verdict_kind,
 )
 from ioopt.advice.knobs import BASELINE, FREE, SHARING, Option, policies, settings_of
+from ioopt.advice.plausible import conflict_of
 from ioopt.advice.replays import Cell, Replayer, Totals, busiest_week
 from ioopt.advice.spread import (
     WORTH,
@@ -87,9 +88,11 @@ def advise(
     *,
     threads: int = 1,
     progress: Progress = lambda done, total: None,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> Advice:
-    """Return the advice. *progress* is called with the number of finished replays and
-    the number of all replays.
+    """Return the advice. *progress* is called with the number of I/O steps that were
+    replayed and the number of all of them. *warn* is called before the first replay if
+    the stated figures cannot go together.
 
     The answer does not depend on *threads*. Raises UsageError for an unknown policy and
     for absurd rates, and InstanceError for a log that is too short or whose jobs have
@@ -103,6 +106,11 @@ def advise(
             "wrong, correct --io-fraction"
         )
     study = _Study(question, workload, looked_at, progress)
+    if study.conflict is not None:
+        warn(
+            f"the figures cannot go together: {study.conflict.words}. There will be no "
+            f"verdict; state {study.conflict.instead}"
+        )
     if threads == 1:
         study.run_all(map)
         return study.advice()
@@ -156,6 +164,9 @@ class _Study:
         self.policies = list(looked_at)
         self.levels = settings_of(workload)
         self.progress = progress
+        self.conflict = conflict_of(workload)
+        self.replayed = 0  # I/O steps
+        self._steps: dict[float, int] = {}
         self._use(question.draws - 1)
         self.scales: dict[Point, float] = {}
         self.totals: dict[tuple[Point, int, Option], Totals] = {}
@@ -175,15 +186,14 @@ class _Study:
         levels = [option for options in self.levels for option in options]
         every = (SHARING, FREE, *self.policies, *levels)
         first = [Cell(point, 0, every) for point in self.by_fraction]
-        self._run(each, first, self._number_after_choice())
+        self._run(each, first, self._work_after_choice())
         self._choose()
         self.by_storage = [
             self.shown._replace(storage=rate) for rate in _storages(self.workload)
         ]
-        self.by_period = [self.shown]
-        if not self.workload.period_given:
-            periods = sorted({self.shown.period, *PERIODS})
-            self.by_period = [self.shown._replace(period=one) for one in periods]
+        self.by_period = [
+            self.shown._replace(period=one) for one in _periods(self.workload)
+        ]
         axes = (SHARING, FREE, self.policy, *self.settings)
         beside = [
             point
@@ -192,28 +202,27 @@ class _Study:
         ]
         others = range(1, self.question.draws)
         details = (SHARING, FREE, *self.policies, *self.settings)
-        more = len(others) * (
-            (len(self.by_fraction) - 1 + len(beside)) * len(axes) + len(details)
-        )
-        self._run(each, [Cell(point, 0, axes) for point in beside], more)
-        trusted = [
-            point for point in (*self.by_fraction, *beside) if self._trusted(point)
-        ]
-        a_draw = (len(trusted) - 1) * len(axes) + len(details)
-        for draw in others:
-            cells = [
+
+        def cells_of(draw: int) -> list[Cell]:
+            return [
                 Cell(
                     point,
                     draw,
                     details if point == self.shown else axes,
-                    self.scales[point],
+                    self.scales.get(point, 1.0),
                 )
-                for point in trusted
+                for point in (*self.by_fraction, *beside)
+                if point not in self.scales or self._trusted(point)
             ]
-            self._run(each, cells, (others[-1] - draw) * a_draw)
+
+        more = len(others) * self._work(cells_of(1))
+        self._run(each, [Cell(point, 0, axes) for point in beside], more)
+        for draw in others:
+            cells = cells_of(draw)
+            self._run(each, cells, (others[-1] - draw) * self._work(cells))
             self._use(draw)
             if self._may_end(draw):
-                self.progress(len(self.totals), len(self.totals))
+                self.progress(self.replayed, self.replayed)
                 break
 
     def _use(self, draws: int) -> None:
@@ -262,34 +271,53 @@ class _Study:
             saved = Figure(value, 2 * low - value, 2 * high - value)
         return verdict_kind(saved, self.scales[point])
 
-    def _number_after_choice(self) -> int:
-        """Return the number of replays that follow those from which the options are
-        chosen.
+    def _work(self, cells: Iterable[Cell]) -> int:
+        """Return the number of I/O steps in the replays of *cells*."""
+        total = 0
+        for cell in cells:
+            period = cell.point.period
+            if period not in self._steps:
+                self._steps[period] = self.workload.at(cell.point).offset[-1]
+            total += self._steps[period] * cell.replays
+        return total
+
+    def _work_after_choice(self) -> int:
+        """Return the number of I/O steps in the replays that follow those from which
+        the options are chosen, if all are made.
         """
-        axes = len((SHARING, FREE, "policy")) + len(self.levels)
-        details = axes - 1 + len(self.policies)
-        periods = {self.workload.io.period_seconds}
-        if not self.workload.period_given:
-            periods |= {*PERIODS}
-        beside = len(_storages(self.workload)) - 1 + len(periods) - 1
-        points = len(self.by_fraction) - 1 + beside
-        return beside * axes + (self.question.draws - 1) * (points * axes + details)
+        settings = [options[0] for options in self.levels]
+        axes = (SHARING, FREE, self.policies[0], *settings)
+        details = (SHARING, FREE, *self.policies, *settings)
+        shown, *others = self.by_fraction
+        beside = [
+            *(shown._replace(storage=rate) for rate in _storages(self.workload)),
+            *(shown._replace(period=period) for period in _periods(self.workload)),
+        ]
+        beside = [point for point in beside if point != shown]
+        a_draw = [Cell(point, 1, axes, 1.0) for point in (*others, *beside)]
+        a_draw.append(Cell(shown, 1, details, 1.0))
+        first = self._work(Cell(point, 0, axes) for point in beside)
+        return first + (self.question.draws - 1) * self._work(a_draw)
 
     def _run(self, each: Each, cells: Sequence[Cell], later: int = 0) -> None:
-        """Replay *cells* and store their totals. *later* is the number of replays that
-        are known to follow; progress counts them.
+        """Replay *cells* and store their totals. *later* is the number of I/O steps
+        that are known to follow; progress counts them.
         """
         work = Replayer(self.workload, self.blocks).run
-        total = len(self.totals) + sum(len(cell.options) for cell in cells) + later
-        self.progress(len(self.totals), total)  # the first scale takes some replays
+        total = self.replayed + self._work(cells) + later
+        self.progress(self.replayed, total)
         if each is map:  # other processes report whole cells only
-            count = itertools.count(len(self.totals) + 1)
-            work = partial(work, done=lambda: self.progress(next(count), total))
+
+            def show(cell: Cell, share: float) -> None:
+                self.progress(self.replayed + int(share * self._work([cell])), total)
+
+            work = partial(work, done=show)
         for cell, (scale, totals) in zip(cells, each(work, cells)):
             self.scales[cell.point] = scale
             for option, found in zip(cell.options, totals):
                 self.totals[cell.point, cell.draw, option] = found
-            self.progress(len(self.totals), total)
+            self.replayed += self._work([cell])
+            self.progress(self.replayed, total)
 
     def _choose(self) -> None:
         """Choose the best policy, the best level of each setting, and the point for
@@ -405,6 +433,7 @@ class _Study:
             name=workload.name,
             baseline=BASELINE,
             verdict=self._verdict((fraction, storage, period)),
+            conflict=self.conflict,
             setting=setting.name,
             policy=self.policy.name,
             fraction=fraction,
@@ -460,9 +489,9 @@ class _Study:
         rate of a node is a guess, of which no other values are tried, nothing is
         concluded. Nor is it concluded that nothing pays if the rate of the storage is a
         guess: many machines have less than the values tried. A single draw concludes
-        nothing.
+        nothing, nor do figures that cannot go together.
         """
-        if self.question.draws < FEWEST_DRAWS:
+        if self.question.draws < FEWEST_DRAWS or self.conflict is not None:
             return Kind.UNCERTAIN
         if any(axis.decides for axis in axes):
             pays = any(axis.decides and axis.pays_from.value for axis in axes)
@@ -628,6 +657,12 @@ def _storages(workload: Workload) -> list[float]:
     most = max(own, workload.all_nodes_rate)
     rates = {min(most, max(workload.node_rate, own * factor)) for factor in FACTORS}
     return sorted(rates)
+
+
+def _periods(workload: Workload) -> list[float]:
+    """Return the I/O periods to try, in ascending order."""
+    own = workload.io.period_seconds
+    return [own] if workload.period_given else sorted({own, *PERIODS})
 
 
 def _falling_figure(shown: float, loads: Floats) -> Figure:

@@ -53,8 +53,8 @@ def _hundredths(share: float | None) -> str:
 
 
 def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
-    """Return the saving of run time in words. A negative saving is called a cost, within
-    the noise if its interval holds 0, and one that is rounded to 0 nothing.
+    """Return the saving of run time in words. A negative saving is called a cost,
+    within the noise if its interval holds 0, and one that is rounded to 0 nothing.
 
     >>> effect(Figure(0.042, 0.031, 0.05))
     'saves 4.2 % of run time (95 %: 3.1 to 5.0)'
@@ -70,9 +70,9 @@ def effect(saved: Figure, level: str = LEVEL_WORDS) -> str:
     if saved.value is None or saved.value >= 0:
         return f"saves {percent(saved, 'run time', level)}"
     if saved.low is not None and saved.high is not None and saved.high >= 0:
-        ends = f"costs {_hundredths(-saved.low)} to saves {_hundredths(saved.high)}"
-        share = f"{_hundredths(-saved.value)} %"
-        return f"costs {share} of run time, within the noise ({level}{ends})"
+        noise = f"costs {_hundredths(-saved.low)} to saves {_hundredths(saved.high)}"
+        cost = f"{_hundredths(-saved.value)} %"
+        return f"costs {cost} of run time, within the noise ({level}{noise})"
     ends: tuple[float | None, float | None] = (None, None)
     if saved.low is not None and saved.high is not None:
         ends = (-saved.high, -saved.low)
@@ -319,6 +319,12 @@ def sentence(advice: Advice) -> str:
     if advice.verdict == Kind.NOTHING:
         return (
             f"Change nothing: {_nowhere(advice)}{_best(advice)} {told}.{_near(advice)}"
+        )
+    if advice.conflict is not None:
+        return (
+            f"Inconclusive: the figures cannot go together. {advice.conflict.words}. "
+            "Next: measure as docs/tune.md says, and state "
+            f"{advice.conflict.instead}."
         )
     told = f"{_best(advice)} {told}."
     told = told[0].upper() + told[1:]

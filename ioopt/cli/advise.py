@@ -27,7 +27,7 @@ from ioopt.formats.io_rule import MachineRule
 from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.options import parse_assignments
 from ioopt.problems.batch_io import QueueOptions
-from ioopt.tables import terminal_width
+from ioopt.tables import say, terminal_width
 
 if TYPE_CHECKING:
     from ioopt.advice.workload import Question
@@ -191,7 +191,8 @@ def advise(
         advice = study.advise(
             question,
             threads=threads or _processes(question),
-            progress=lambda done, total: show(done, total, "replays done"),
+            progress=lambda done, total: show(done, total, "I/O steps replayed"),
+            warn=lambda text: say(f"ioopt: warning: {text}"),
         )
     if instance is not None:
         problem = study.judged(question, advice, instance_submit == "log")

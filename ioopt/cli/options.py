@@ -99,26 +99,31 @@ def _roughly(seconds: float) -> str:
 @contextmanager
 def _logging(title: str, every: float) -> Iterator[Callable[[int, int, str], None]]:
     """Provide such a function as :func:`counting` does; a separate thread writes the
-    latest state every *every* seconds, with an estimate of the time that is left.
+    latest state every *every* seconds if it is a new one, with an estimate of the time
+    that is left.
     """
     state, over = ["begun"], threading.Event()
-    since = (0, time.monotonic())
-    """The number of all steps, and when it was first heard of."""
+    since = (0, 0, time.monotonic())
+    """The number of all steps, how many were done when it was first heard of, and when
+    that was."""
 
     def show(done: int, total: int, words: str) -> None:
         nonlocal since
         if total != since[0]:
-            since = (total, time.monotonic())
+            since = (total, done, time.monotonic())
         text = f"{done} of {total} {words}".rstrip()
-        passed = time.monotonic() - since[1]
-        if 0 < done < total and passed >= every:
-            left = passed / done * (total - done)
+        passed = time.monotonic() - since[2]
+        if since[1] < done < total and passed >= every:
+            left = passed / (done - since[1]) * (total - done)
             text += f", about {_roughly(left)} left"
         state.append(text)
 
     def write() -> None:
+        said = ""
         while not over.wait(every):
-            say(f"{title}: {state[-1]}")
+            if state[-1] != said:
+                said = state[-1]
+                say(f"{title}: {said}")
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(write)

@@ -32,6 +32,7 @@ from ioopt.advice.knobs import (
     rate_limit,
     settings_of,
 )
+from ioopt.advice.plausible import conflict_of
 from ioopt.advice.replays import busiest_week, replay
 from ioopt.advice.samples import SAMPLES, sample_or_path
 from ioopt.advice.spread import Blocks, Figure, figure_of, paying_range
@@ -477,6 +478,36 @@ def test_inconclusive_names_the_next_step():
         assert len({text.partition("Next: ")[2] for text in texts}) == 1
     text = told(-0.003, -0.017, 0.016, scale=1)
     assert text.endswith("leave all as it is: on average no setting saves anything.")
+
+
+def test_figures_that_cannot_go_together_are_said_before_any_replay():
+    """15 nodes that write all the time at 10 B/s ask for 150 B/s of a storage of 10.
+    With 60 % of it waiting they ask for 25: a sixth of the I/O or of the rates.
+    """
+    text = log(8, 15, nodes=1).replace(" 0 1800 ", f" 0 {DAY} ")
+    asked = pairs(trace=parse_swf(text, "a.swf"))
+    told = []
+    advice = study.advise(
+        asked,
+        progress=lambda done, total: told.append(done),
+        warn=lambda text: told.append(text),
+    )
+    assert "100 % I/O at 10 B/s a node, on the 4 nodes of this log" in told[0]
+    assert "asks for 150 B/s on average of a storage of 10 B/s. There will" in told[0]
+    assert told[1] == 0 and advice.verdict == Kind.UNCERTAIN
+    sentence = verdict.sentence(advice)
+    assert sentence.startswith("Inconclusive: the figures cannot go together. 100 %")
+    assert sentence.endswith(
+        "state an I/O fraction below 17 %, a node_rate below 1.6 B/s or a storage_rate "
+        "above 61 B/s."
+    )
+    for figures in (
+        {"io": IoRule(0.16)},
+        {"machine": MachineRule(node_rate=1.6, storage_rate=10)},
+        {"machine": MachineRule(node_rate=10, storage_rate=61)},
+        {"fraction_given": False},
+    ):
+        assert conflict_of(workload_of(replace(asked, **figures))) is None
 
 
 @pytest.mark.usefixtures("unmoved")
@@ -955,6 +986,24 @@ def test_progress_in_a_log_file_estimates_the_rest(capsys, monkeypatch, took, le
         while "4 of 10" not in (said := capsys.readouterr().err):
             threading.Event().wait(0.01)
     assert said.splitlines()[-1] == f"simulating: 4 of 10 done, about {left} left"
+
+
+def test_progress_is_written_only_if_it_is_new(capsys, monkeypatch):
+    """The rate is that since the number of steps changed: 20 of 100 in 60 s."""
+    now = [0.0]
+    monkeypatch.setattr(options.time, "monotonic", lambda: now[0])
+    with counting("simulating", every=0.01) as show:
+        show(0, 200, "done")
+        while "0 of 200" not in (said := capsys.readouterr().err):
+            threading.Event().wait(0.01)
+        threading.Event().wait(0.05)
+        assert capsys.readouterr().err == ""
+        show(60, 160, "done")
+        now[0] = 60.0
+        show(80, 160, "done")
+        while "80 of 160" not in (said := capsys.readouterr().err):
+            threading.Event().wait(0.01)
+    assert said.splitlines()[-1] == "simulating: 80 of 160 done, about 4 min left"
 
 
 def test_a_log_in_columns_asks_for_a_separator(run, tmp_path):
