@@ -25,10 +25,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ioopt.embed import IoArbiter
-from ioopt.errors import IooptError, UsageError
-from ioopt.tables import render
-from ioopt.units import quantity
+try:
+    from ioopt.embed import IoArbiter
+    from ioopt.errors import IooptError, UsageError
+    from ioopt.tables import render
+    from ioopt.units import parse_bytes, quantity
+except ImportError as error:
+    sys.exit(
+        f"io_turn.py: {sys.executable} has no ioopt ({error}): go on without a turn; "
+        "run this with the Python of the environment of ioopt"
+    )
 
 POLL_SECONDS = 0.2
 POLL_SECONDS_A_TICKET = 0.02
@@ -228,6 +234,19 @@ def number(name: str, words: str) -> int:
         raise UsageError(f"{name} is {words!r}: give a whole number") from None
 
 
+def size_of(words: str) -> int:
+    """Return the bytes that *words* are, such as 8GB, 8e9 or 8000000000."""
+    try:
+        return number("BYTES", words)
+    except UsageError:
+        try:
+            return parse_bytes(words)
+        except UsageError:
+            raise UsageError(
+                f"BYTES is {words!r}: give a whole number, or a size such as 8GB"
+            ) from None
+
+
 def say(words: str) -> None:
     """Write *words* on standard error."""
     print(f"io_turn.py: {words}", file=sys.stderr, flush=True)
@@ -268,7 +287,7 @@ def main(words: list[str] | None = None) -> None:
         elif asked.what == "release":
             release(asked.folder, asked.job)
         else:
-            nodes, size = number("NODES", asked.nodes), number("BYTES", asked.size)
+            nodes, size = number("NODES", asked.nodes), size_of(asked.size)
             print(acquire(asked.folder, asked.job, nodes, size, asked.max_wait))
     except (IooptError, ValueError, OSError) as error:
         say(f"job {asked.job} goes on without a turn: {error}")

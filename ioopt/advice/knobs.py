@@ -68,8 +68,8 @@ TURNS = Option(
     "turns",
     words="turns: all I/O in steps that wait for each other (tickets)",
     lines=(
-        "# Then around each I/O step, FOLDER and COMMAND being yours (tried with Slurm "
-        "22.05, 4 nodes on one machine, not on a large one):",
+        "# Then around each I/O step; FOLDER and COMMAND are yours.",
+        "# Tried with Slurm 22.05 and 4 nodes on one machine, not on a large one.",
         "IO_NODES=1 IO_BYTES=$(du -sb FOLDER | cut -f1) srun -N1 -n1 "
         "--prolog=/etc/slurm/turn-acquire.sh --epilog=/etc/slurm/turn-release.sh "
         "COMMAND",
@@ -113,19 +113,21 @@ def _on_machine(turns: Option, workload: Workload) -> Option:
     machine = workload.trace.machine
     keys = {key: whole(value) for key, value in machine.model_dump().items()}
     lines = [
-        "# Once, as root: install the scripts and the Epilog (docs/io-turns.md of "
-        'ioopt, "With Slurm"); /shared, here and in them, is your file system of all '
-        "nodes:",
+        "# Once, as root. First install the scripts and the Epilog: docs/io-turns.md "
+        'of ioopt, "With Slurm".',
+        "# /shared, here and in the scripts, is your file system of all nodes.",
     ]
     if workload.nodes_source != GIVEN:
         lines.append(
             f"# Not given: nodes, here {machine.nodes}. Write how many there are: a "
             "job of more nodes goes on without a turn."
         )
-    lines.append(
-        "cd /shared && install -d -m 1777 turns && install -m 666 /dev/null turns/lock "
-        f"&& echo '{json.dumps(keys)}' | install -m 644 /dev/stdin turns/machine.json"
-    )
+    lines += [
+        "install -d -m 1777 /shared/turns",
+        "install -m 666 /dev/null /shared/turns/lock",
+        f"echo '{json.dumps(keys)}' > machine.json",
+        "install -m 644 machine.json /shared/turns/",
+    ]
     return turns._replace(lines=(*lines, *turns.lines))
 
 

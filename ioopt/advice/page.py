@@ -56,7 +56,7 @@ UNTRUSTED = (
 )
 CURVE_WORDS = (
     f"Shaded: {100 * LEVEL:g} % intervals; dotted: worth a change; grey: the value of "
-    "the verdict."
+    "the verdict; hollow points: no conclusion is drawn (* in the table)."
 )
 
 
@@ -228,8 +228,9 @@ def _settings(advice: Advice) -> Part:
         words.append(f"- {row.words}: {effect(row.saves, '')}")
     words.append(
         f"Policies like {', '.join(ideal)} need a file system that suspends and "
-        "resumes transfers job by job, which no site has today. Their savings are an "
-        "upper limit; the savings of settings can be had at once."
+        "resumes transfers job by job, which no site has today. What they save (or "
+        "cost) shows what such a file system would do; the savings of settings can be "
+        "had at once."
     )
     lines = []
     for row in advice.switches:
@@ -252,7 +253,7 @@ def _groups(advice: Advice) -> Part:
     words = [
         f"Saved {place(advice)}, compared with {TODAY} ({advice.baseline}), where all "
         "share the storage. Below 0: it costs run time.",
-        f"- {LARGE}: the {TENTH} with most nodes ({groups[LARGE]}, "
+        f"- {LARGE}: at least the {TENTH} with most nodes ({groups[LARGE]}, "
         f"{advice.large_job_nodes} nodes or more)",
         f"- {HEAVY}: the {TENTH} with the largest share of I/O ({groups[HEAVY]})",
         f"- {IDEAL}: not a policy, but the case in which no job delays another",
@@ -342,28 +343,34 @@ def _drawn(advice: Advice, which: str) -> str:
 
 
 def _by_fraction_picture(advice: Advice) -> Picture:
-    axis = advice.fraction
-    values = [100 * point.value for point in axis.points]
     label = "mean share of run time that is I/O"
-    axes = plot_curve(values, _bands(advice, axis), label, "%", 100 * axis.shown, WORTH)
-    return Picture(axes, CURVE_WORDS)
+    return _curve(advice, advice.fraction, label, "%", 0.01)
 
 
 def _by_storage_picture(advice: Advice) -> Picture:
     axis = advice.storage
     unit = unit_for("rate_bytes_per_second", axis.points[-1].value)
-    values = [point.value / unit.size for point in axis.points]
-    shown = axis.shown / unit.size
-    bands = _bands(advice, axis)
-    axes = plot_curve(values, bands, "rate of the storage", unit.name, shown, WORTH)
-    return Picture(axes, CURVE_WORDS)
+    return _curve(advice, axis, "rate of the storage", unit.name, unit.size)
 
 
 def _by_period_picture(advice: Advice) -> Picture:
-    axis = advice.period
-    values = [point.value / 60 for point in axis.points]
-    bands = _bands(advice, axis)
-    axes = plot_curve(values, bands, "I/O period", "min", axis.shown / 60, WORTH)
+    return _curve(advice, advice.period, "I/O period", "min", 60)
+
+
+def _curve(
+    advice: Advice, axis: Axis, label: str, unit: str, unit_size: float
+) -> Picture:
+    """Return the picture of *axis*, whose values are divided by *unit_size*."""
+    values = [point.value / unit_size for point in axis.points]
+    axes = plot_curve(
+        values,
+        _bands(advice, axis),
+        label,
+        unit,
+        axis.shown / unit_size,
+        WORTH,
+        [point.value / unit_size for point in axis.points if not point.trusted],
+    )
     return Picture(axes, CURVE_WORDS)
 
 

@@ -509,16 +509,16 @@ def _nowhere(advice: Advice) -> str:
 
 
 def answer(advice: Advice) -> list[str]:
-    """Return the answer as lines: the verdict with the lines to paste, the figures on
-    which it depends. The verdict says who loses.
+    """Return the answer as lines: the verdict, which says who loses, the figures on
+    which it depends, and the lines to paste.
     """
     pasted = () if advice.pasted is None else advice.pasted.lines
     *axes, last = axis_lines(advice)
     return [
         sentence(advice),
-        *(PASTE + line for line in pasted),
         *axes,
         f"{last} {machine_line(advice)}",
+        *(PASTE + line for line in pasted),
     ]
 
 

@@ -57,11 +57,12 @@ GROUPS = (ALL, LARGE, HEAVY)
 
 BELIEVE = (
     " To switch a setting on, believe advise: it compares run times in several draws; "
-    "these figures are of one draw, with such waits."
+    "these figures are of one draw, with such waits. Of the policies, turns alone can "
+    "be switched on today."
 )
 OF_STARTS = (
     "jobs are submitted when the log started them, and wait only if too few nodes are "
-    f"free then.{BELIEVE}"
+    f"free then (not at all with loop=open).{BELIEVE}"
 )
 OF_QUEUE = (
     "the queue of the instance (order {queue}, backfill {backfill}) starts the jobs, "
@@ -380,7 +381,8 @@ def _require_rates(rule: MachineRule, problem: BatchIoProblem) -> None:
         how = "state both, --machine node_rate=RATE,storage_rate=RATE"
         if rule.node_bytes_per_second and rule.storage_bytes_per_second:
             how = (
-                "advice needs a storage that one node cannot fill; correct one of both"
+                "advice needs a storage not slower than one node; if a node's link is "
+                "faster than the storage, state the storage's rate as node_rate too"
             )
         raise UsageError(
             f"{what} is below the rate of one node, "

@@ -150,18 +150,23 @@ def plot_curve(
     unit: str,
     shown: float,
     worth: float,
+    hollow: Sequence[float] = (),
 ) -> Any:
     """Draw shares of run time with their intervals against *values*; return the axes.
 
     *lines* gives, for each curve, (share, low, high) at each value. A dotted line marks
     *worth*, the share from which on a change is worthwhile. A grey line marks the value
-    *shown*. If the values span a wide range, their axis is logarithmic.
+    *shown*. Points at the values *hollow* are hollow. If the values span a wide range,
+    their axis is logarithmic.
     """
     axes = new_axes(WIDTH, 3.4)
+    empty = np.isin(values, hollow)
     for number, (name, figures) in enumerate(lines.items()):
         share, low, high = 100 * np.array(figures).T
         style = series(number)
         axes.plot(values, share, lw=1.2, label=name, **style)
+        bare = style | {"linestyle": "none", "mfc": "white"}
+        axes.plot(np.array(values)[empty], share[empty], **bare)
         axes.fill_between(values, low, high, color=style["color"], alpha=0.2, lw=0)
     axes.axhline(100 * worth, **LIMIT)
     axes.axvline(shown, color=OTHERS, lw=1)

@@ -123,18 +123,19 @@ def test_two_jobs_whose_writes_overlap_by_hand():
         "saves 25.0 % of run time (95 %: 25.0 to 25.0) at 100 % I/O and a storage of "
         "10 B/s."
     )
-    assert lines[1].strip().startswith("# Once, as root: install the scripts and")
-    assert "nodes, here 4. Write how many there are: a job of more nodes" in lines[2]
-    assert lines[3].strip().startswith("cd /shared && install -d -m 1777 turns")
-    described = lines[3].split("'")[1]
-    assert json.loads(described) == workload_of(pairs()).trace.machine.model_dump()
-    assert " srun -N1 -n1 --prolog=/etc/slurm/turn-acquire.sh" in lines[5]
-    assert lines[6:] == [
+    assert lines[1:4] == [
         "I/O fraction 100 % (given): pays at all of 25 to 100 %.",
         "Storage 10 B/s (given): pays below 19.2 B/s (between 19.2 and 19.2).",
         "I/O period 60 min (given). Machine: 4 nodes (the log's processors, one a "
         "node: state processors_per_node) of 10 B/s (given).",
     ]
+    pasted = [line.removeprefix("  ") for line in lines[4:]]
+    assert pasted[0].startswith("# Once, as root.")
+    assert "nodes, here 4. Write how many there are: a job of more nodes" in pasted[2]
+    assert pasted[3] == "install -d -m 1777 /shared/turns"
+    described = pasted[5].split("'")[1]
+    assert json.loads(described) == workload_of(pairs()).trace.machine.model_dump()
+    assert " srun -N1 -n1 --prolog=/etc/slurm/turn-acquire.sh" in pasted[-1]
 
 
 def test_where_the_number_of_nodes_comes_from():
@@ -433,7 +434,8 @@ def test_twelve_lines_are_enough_for_the_longest_answer():
         savings=worse,
     )
     lines = verdict.wrapped_answer(longest, 80)
-    assert limit.lines and "Some jobs run longer: " in " ".join(lines[:5])
+    assert lines[-len(limit.lines) :] == ["  " + line for line in limit.lines]
+    assert "Some jobs run longer: " in " ".join(lines[:5])
     assert len(lines) <= 12, "\n".join(lines)
 
 

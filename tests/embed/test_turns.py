@@ -141,6 +141,21 @@ def test_a_mistake_never_holds_up_the_io(turns, script, capsys, nodes, size, sai
     assert outstanding(turns) == set()
 
 
+def test_a_size_may_have_a_unit(script):
+    """``8GB`` is 8e9, as in the rest of ioopt."""
+    sizes = ("8GB", "8e9", "8000000000", "1GiB", "0.5kB")
+    found = [script.size_of(words) for words in sizes]
+    assert found == [8 * 10**9, 8 * 10**9, 8 * 10**9, 2**30, 500]
+
+
+def test_a_python_without_ioopt_is_said_in_one_line():
+    words = [sys.executable, "-I", "-S", str(SCRIPT), "status", "turns"]
+    told = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert told.returncode == 1 and told.stdout == ""
+    (line,) = told.stderr.splitlines()
+    assert line.startswith("io_turn.py: ") and "has no ioopt" in line
+
+
 def test_a_job_whose_turn_does_not_come_goes_on_without(turns, script, capsys):
     """17 has all of the storage; 18 waits 5 s, and its request is taken back."""
     script.main(["acquire", str(turns), "17", "2", "8e9"])
