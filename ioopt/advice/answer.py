@@ -7,14 +7,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ioopt.advice.replays import Traffic
 from ioopt.advice.spread import WORTH, Figure
 from ioopt.problems.base import Json
-
-if TYPE_CHECKING:
-    from ioopt.advice.plausible import Conflict
 
 FORMAT = "ioopt/advice"
 VERSION = 3
@@ -138,6 +135,15 @@ class Switch(NamedTuple):
     lines: tuple[str, ...]
     kind: Kind
     saves: Figure
+
+
+class Conflict(NamedTuple):
+    """The figures that cannot go together (``words``), and what to state in place of
+    one of them (``instead``).
+    """
+
+    words: str
+    instead: str
 
 
 class Saving(NamedTuple):

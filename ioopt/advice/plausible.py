@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioopt.advice.answer import TRUSTED_SCALE
+from ioopt.advice.answer import TRUSTED_SCALE, Conflict
 from ioopt.formats.io_rule import GIVEN
 from ioopt.units import quantity
 
@@ -16,15 +16,6 @@ if TYPE_CHECKING:
 
 FACTORS = np.geomspace(1.0, 1000.0, 300)
 """The factors by which a rate is changed to find one that fits."""
-
-
-class Conflict(NamedTuple):
-    """The figures that cannot go together (``words``), and what to state in place of
-    one of them (``instead``).
-    """
-
-    words: str
-    instead: str
 
 
 def conflict_of(workload: Workload) -> Conflict | None:
