@@ -23,6 +23,7 @@ from ioopt.comparing import (
     settings_of,
 )
 from ioopt.comparing import table as text
+from ioopt.comparing.joined import joined
 from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.comparing.picture import plot_comparison
 from ioopt.comparing.runs import (
@@ -30,7 +31,6 @@ from ioopt.comparing.runs import (
     baseline_of,
     by_label,
     compared_baseline,
-    joined,
     parse_labels,
     parts_by,
     require_stated,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import registry
 from ioopt.catalog import resolve, with_folders_opened
+from ioopt.comparing.joined import is_universal, joined
 from ioopt.comparing.measures import Row, add_ratios, restrict, spent
 from ioopt.comparing.runs import (
     Runs,
@@ -18,8 +19,6 @@ from ioopt.comparing.runs import (
     by_label,
     compared_baseline,
     is_stored,
-    is_universal,
-    joined,
     parts_by,
     runs_in,
 )

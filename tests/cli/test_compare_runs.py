@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 import ioopt
+from ioopt.comparing.joined import joined
 from ioopt.comparing.picture import plot_comparison
-from ioopt.comparing.runs import joined, runs_in
+from ioopt.comparing.runs import runs_in
 from ioopt.metrics import PairedRatio, geometric_mean, paired_ratios, signed_rank_p
 from ioopt.plot.layout import folded
 

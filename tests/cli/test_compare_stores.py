@@ -11,7 +11,8 @@ from ioopt.campaign.grid import Config, build_grid
 from ioopt.campaign.store import Store
 from ioopt.campaign.work import perform
 from ioopt.comparing import opened
-from ioopt.comparing.runs import joined, runs_in
+from ioopt.comparing.joined import joined
+from ioopt.comparing.runs import runs_in
 from ioopt.metrics import paired_ratios
 
 FILES = {"path": "many/*.json"}
