@@ -18,8 +18,9 @@ t n0 (('f', None),) 1
 'n0'
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, Self
 
 from ioopt import arguments
@@ -91,12 +92,19 @@ class Running:
 
 @dataclass(frozen=True)
 class Evictable:
-    """The ``files`` of a node that may be evicted, with their bytes, and the bytes by
-    which all files there are ``over`` its disk.
+    """The ``files`` of a node that may be evicted, with their bytes, in the order in
+    which they should go, and the bytes by which all files there are ``over`` its disk.
+
+    The first files are those that no waiting task reads, then those that are elsewhere
+    too. Where these come to less than ``over``, files follow whose last copy the node
+    has: ``runs_again`` has each of them, with the tasks that wait or run again once it
+    is :meth:`~WorkflowDispatcher.evicted`. An empty list is for a result that no task
+    has read: it would be lost. Products on the storage always have a copy there.
     """
 
     files: dict[str, int]
     over: int
+    runs_again: dict[str, list[str]] = field(default_factory=dict)
 
 
 class WorkflowDispatcher:
@@ -355,15 +363,30 @@ class WorkflowDispatcher:
         return found
 
     def evictable(self, node: str) -> Evictable:
-        """Return what of the files on *node* no task that runs there reads or writes,
-        and how many bytes its disk lacks.
+        """Return the files on *node* that may be evicted, and how many bytes its disk
+        lacks.
+
+        No task that runs on the node reads or writes these files. Evict them in their
+        order until the node is not over its disk, and no further: those in
+        ``runs_again`` come last, and make ended tasks run again. Ask anew after each
+        change of the run.
         """
         run = self._run
         i = run.index(node)
-        free = {run.files[f].id: run.size(f) for f in run.unused(i)}
         disk = run.nodes[i].disk_bytes
         over = 0 if disk is None else max(0, run.needed_bytes(i) - disk)
-        return Evictable(free, over)
+        costs = {f: run.lost_with(f, i) for f in run.unused(i)}
+        order = sorted(costs, key=run.is_waited_for)
+        offered = [f for f in order if costs[f] is None]
+        again: dict[str, list[str]] = {}
+        if sum(map(run.size, offered)) < over:
+            costly = {f: cost for f in order if (cost := costs[f]) is not None}
+            # A result that would be lost for good comes last.
+            last = sorted(costly, key=lambda f: len(costly[f]) or math.inf)
+            offered += last
+            again = {run.files[f].id: costly[f] for f in last}
+        files = {run.files[f].id: run.size(f) for f in offered}
+        return Evictable(files, over, again)
 
     def withdraw(self, task: str) -> None:
         """Remove *task*, which has not been placed."""
@@ -429,13 +452,14 @@ class WorkflowDispatcher:
         """Record that *file* is no longer on *node*; return the ids of the tasks that
         wait again, as :meth:`lost` does.
 
-        Copies of the file that other nodes were receiving from *node* get another
-        source: see :meth:`staging`.
+        If products are on nodes, this was the last copy and a waiting task reads it,
+        its producer is among them, and runs again (a note says so): see ``runs_again``
+        of :meth:`evictable`. Copies of the file that other nodes were receiving from
+        *node* get another source: see :meth:`staging`.
         """
         run = self._run
         f, i = run.known_file(file), run.index(node)
         run.go((f,), i)
-        run.overfull.discard(i)
         again = run.find_sources()
         needed = [f for f in run.lose({f}) if run.is_waited_for(f)]
         return again + run.write_again(needed)
