@@ -50,10 +50,12 @@ class Placement:
     """The start of a task on a node.
 
     ``stage`` lists the files to copy to the node first, each as (file, source). The
-    source is a node, or None for the storage. ``arriving`` names those of the files
-    whose source is still receiving them: wait until that copy has ended. ``policy`` is
-    the dispatcher that decided: the one of the run, or ``locality`` in its place.
-    ``attempt`` counts the starts of the task, from 1.
+    source is a node, or None for the storage. ``arriving`` names the inputs to wait
+    for: files in ``stage`` whose source is still receiving them, so that their copy may
+    begin only then, and files that the node is receiving already, for another task.
+    With neither, the task starts now. ``policy`` is the dispatcher that decided: the
+    one of the run, or ``locality`` in its place. ``attempt`` counts the starts of the
+    task, from 1.
     """
 
     task: str
@@ -238,12 +240,11 @@ class WorkflowDispatcher:
     def _give(self, k: int, i: int, policy: str) -> Placement:
         """Place task *k* on node *i*, as *policy* decided."""
         run = self._run
-        stage = []
-        arriving = []
-        for f, source in run.begin(k, i).items():
-            stage.append((run.files[f].id, run.node_id(source)))
-            if run.is_arriving(f, source):
-                arriving.append(run.files[f].id)
+        under_way = [f for f in run.inputs(k) if run.is_arriving(f, i)]
+        copies = run.begin(k, i)
+        stage = [(run.files[f].id, run.node_id(at)) for f, at in copies.items()]
+        waits = [f for f, at in copies.items() if run.is_arriving(f, at)]
+        arriving = [run.files[f].id for f in (*waits, *under_way)]
         task = run.task(k).id
         return Placement(
             task,
@@ -262,7 +263,8 @@ class WorkflowDispatcher:
         attempt: int | None = None,
     ) -> None:
         """Record that *task*, which was running, has ended at time *now* (seconds), and
-        that its output files exist.
+        that its output files exist. Its inputs and outputs are then complete on its
+        node, also inputs whose copy began for another task.
 
         With *node* and *attempt*, those of its placement, a message that is repeated or
         of another attempt changes nothing, and a note says so. Without both it raises
@@ -465,7 +467,8 @@ class WorkflowDispatcher:
         return again + run.write_again(needed)
 
     def staged(self, node: str, file: str, size: int | None = None) -> None:
-        """Record that *file* is complete on *node* now.
+        """Record that *file* is complete on *node* now. Tasks that are placed later do
+        not have it in ``stage`` or ``arriving``.
 
         A file that is new to the run needs *size*, its bytes. Raises StateError for a
         node that is lost.

@@ -198,6 +198,48 @@ def test_a_source_that_is_still_receiving_is_named():
     assert all(step.arriving == () for step in steps.values())
 
 
+def two_that_share_a_copy():
+    """x and y read a, on the two cores of the only node."""
+    nodes = [{"id": "n0", "cores": 2}]
+    files = [{"id": name, "bytes": 100} for name in "ab"]
+    run = WorkflowDispatcher(NETWORK, nodes, files, policy="fifo")
+    run.submit([task("x", reads=["a"]), task("y", reads=["a", "b"])])
+    return run, run.next(0.0)
+
+
+def test_a_file_on_its_way_for_another_task_is_to_be_waited_for():
+    run, (x, y) = two_that_share_a_copy()
+    assert (x.stage, x.arriving) == ((("a", None),), ())
+    assert (y.stage, y.arriving) == ((("b", None),), ("a",))
+    # x fails; y goes on to wait for the copy of a, and so does x when it is back.
+    run.failed("x", 1.0)
+    assert [copy.file for copy in run.staging()] == ["a", "b"]
+    run = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+    (x,) = run.next(2.0)
+    assert (x.stage, x.arriving) == ((), ("a",))
+    # Both fail: nobody waits for the copies any more, and x begins one anew.
+    run.failed("x", 3.0)
+    run.failed("y", 3.0)
+    assert run.staging() == []
+    x, y = run.next(4.0)
+    assert (x.stage, x.arriving) == ((("a", None),), ())
+
+
+@pytest.mark.parametrize("how", ["staged", "completed"])
+def test_a_file_that_has_come_is_not_waited_for(how):
+    """Either call says that a is there: nothing to stage and to wait for."""
+    run, _ = two_that_share_a_copy()
+    if how == "staged":
+        run.staged("n0", "a")
+    run.completed("x", 9.0)
+    assert [copy.file for copy in run.staging()] == ["b"]
+    run.submit([task("z", reads=["a"])])
+    (z,) = run.next(9.0)
+    assert (z.task, z.stage, z.arriving) == ("z", (), ())
+    run.completed("y", 9.0)
+    assert run.staging() == []
+
+
 def test_products_on_the_storage_outlive_their_node():
     run = run_of()
     run.submit([task("x", writes=["b"]), task("y", reads=["b"])])
