@@ -528,8 +528,8 @@ def test_the_order_in_which_files_should_go():
     storage and to be read; b is to be read, and d was read by nobody.
     """
     for disk, over in ((190, 40), (130, 100)):
-        files = [{"id": name, "bytes": 60} for name in "bdai"]
-        files[3]["bytes"] = 10
+        files = [{"id": name, "bytes": 60} for name in "dbia"]
+        files[2]["bytes"] = 10
         run = WorkflowDispatcher(
             NETWORK,
             [{"id": "n0", "disk_bytes": disk}],
