@@ -23,8 +23,13 @@ let { session } = await ask({
     policy: "rolling",
   },
 });
-const call = async (method, parameters) =>
-  (await ask({ op: "call", session, method, arguments: parameters })).value;
+const notes = []; // what went wrong or was ignored, from all calls
+
+async function call(method, parameters) {
+  const result = await ask({ op: "call", session, method, arguments: parameters });
+  notes.push(...(result.notes ?? []));
+  return result.value;
+}
 
 await call("submit", {
   tasks: [
@@ -35,9 +40,11 @@ await call("submit", {
 let now = 0; // your clock, in seconds
 for (let left = 2; left > 0; now += 6) {
   for (const placed of await call("next", { now, deadline: 1 })) {
-    const { task, node, stage, attempt } = placed;
-    const files = stage.map(([file, source]) => `${file} from ${source ?? "storage"}`);
-    console.log(`${now} s: ${task} on ${node}, ${files.join(", ") || "no file to copy"}`);
+    const { task, node, stage, arriving, attempt } = placed;
+    // Start the task once all its inputs are on the node; `arriving` has files to wait for.
+    const waits = stage.map(([file, source]) => `copy ${file} from ${source ?? "storage"}`);
+    waits.push(...arriving.map((file) => `wait for ${file}`));
+    console.log(`${now} s: ${task} on ${node}: ${waits.join(", ") || "start now"}`);
     // With node and attempt, a message that is repeated or late changes nothing.
     await call("completed", { task, now: now + 6, node, attempt });
     left -= 1;
@@ -48,3 +55,4 @@ for (let left = 2; left > 0; now += 6) {
   ({ session } = await ask({ op: "open", object: "WorkflowDispatcher", state }));
 }
 await ask({ op: "close", session });
+for (const note of notes) console.log(`note: ${note}`);

@@ -43,6 +43,8 @@ from ioopt.units import counted
 
 _KEY = attrgetter("key")
 _SLACK = 1 + 1e-9
+_ROUNDED = (1 + 1e-6) * _SLACK
+"""Engines round the bytes that they count, and report slightly more than a size."""
 _KEPT = (
     "nodes",
     "requested",
@@ -168,12 +170,14 @@ class IoArbiter:
     def progress(self, id: int | str, moved_bytes: float) -> None:
         """Record that request *id* has transferred *moved_bytes* bytes in total so far.
 
-        Raises UsageError for an unknown id, and for a number of bytes that is negative
-        or more than the request's size.
+        Up to a millionth more than the request's size, as after rounding, counts as the
+        size. Raises UsageError for an unknown id, and for a number of bytes that is
+        negative or larger than that.
         """
         request = self._known(id)
         total = request.left + request.moved
-        if not arguments.is_real(moved_bytes) or not 0 <= moved_bytes <= total * _SLACK:
+        most = total * _ROUNDED
+        if not arguments.is_real(moved_bytes) or not 0 <= moved_bytes <= most:
             raise UsageError(
                 f"request {id!r}: moved {moved_bytes!r} of {total!r} bytes"
             )

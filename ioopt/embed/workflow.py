@@ -18,8 +18,9 @@ t n0 (('f', None),) 1
 'n0'
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal, Self
 
 from ioopt import arguments
@@ -49,10 +50,12 @@ class Placement:
     """The start of a task on a node.
 
     ``stage`` lists the files to copy to the node first, each as (file, source). The
-    source is a node, or None for the storage. ``arriving`` names those of the files
-    whose source is still receiving them: wait until that copy has ended. ``policy`` is
-    the dispatcher that decided: the one of the run, or ``locality`` in its place.
-    ``attempt`` counts the starts of the task, from 1.
+    source is a node, or None for the storage. ``arriving`` names the inputs to wait
+    for: files in ``stage`` whose source is still receiving them, so that their copy may
+    begin only then, and files that the node is receiving already, for another task.
+    With neither, the task starts now. ``policy`` is the dispatcher that decided: the
+    one of the run, or ``locality`` in its place. ``attempt`` counts the starts of the
+    task, from 1.
     """
 
     task: str
@@ -91,12 +94,19 @@ class Running:
 
 @dataclass(frozen=True)
 class Evictable:
-    """The ``files`` of a node that may be evicted, with their bytes, and the bytes by
-    which all files there are ``over`` its disk.
+    """The ``files`` of a node that may be evicted, with their bytes, in the order in
+    which they should go, and the bytes by which all files there are ``over`` its disk.
+
+    The first files are those that no waiting task reads, then those that are elsewhere
+    too. Where these come to less than ``over``, files follow whose last copy the node
+    has: ``runs_again`` has each of them, with the tasks that wait or run again once it
+    is :meth:`~WorkflowDispatcher.evicted`. An empty list is for a result that no task
+    has read: it would be lost. Products on the storage always have a copy there.
     """
 
     files: dict[str, int]
     over: int
+    runs_again: dict[str, list[str]] = field(default_factory=dict)
 
 
 class WorkflowDispatcher:
@@ -230,12 +240,11 @@ class WorkflowDispatcher:
     def _give(self, k: int, i: int, policy: str) -> Placement:
         """Place task *k* on node *i*, as *policy* decided."""
         run = self._run
-        stage = []
-        arriving = []
-        for f, source in run.begin(k, i).items():
-            stage.append((run.files[f].id, run.node_id(source)))
-            if run.is_arriving(f, source):
-                arriving.append(run.files[f].id)
+        under_way = [f for f in run.inputs(k) if run.is_arriving(f, i)]
+        copies = run.begin(k, i)
+        stage = [(run.files[f].id, run.node_id(at)) for f, at in copies.items()]
+        waits = [f for f, at in copies.items() if run.is_arriving(f, at)]
+        arriving = [run.files[f].id for f in (*waits, *under_way)]
         task = run.task(k).id
         return Placement(
             task,
@@ -254,7 +263,8 @@ class WorkflowDispatcher:
         attempt: int | None = None,
     ) -> None:
         """Record that *task*, which was running, has ended at time *now* (seconds), and
-        that its output files exist.
+        that its output files exist. Its inputs and outputs are then complete on its
+        node, also inputs whose copy began for another task.
 
         With *node* and *attempt*, those of its placement, a message that is repeated or
         of another attempt changes nothing, and a note says so. Without both it raises
@@ -355,15 +365,30 @@ class WorkflowDispatcher:
         return found
 
     def evictable(self, node: str) -> Evictable:
-        """Return what of the files on *node* no task that runs there reads or writes,
-        and how many bytes its disk lacks.
+        """Return the files on *node* that may be evicted, and how many bytes its disk
+        lacks.
+
+        No task that runs on the node reads or writes these files. Evict them in their
+        order until the node is not over its disk, and no further: those in
+        ``runs_again`` come last, and make ended tasks run again. Ask anew after each
+        change of the run.
         """
         run = self._run
         i = run.index(node)
-        free = {run.files[f].id: run.size(f) for f in run.unused(i)}
         disk = run.nodes[i].disk_bytes
         over = 0 if disk is None else max(0, run.needed_bytes(i) - disk)
-        return Evictable(free, over)
+        costs = {f: run.lost_with(f, i) for f in run.unused(i)}
+        order = sorted(costs, key=run.is_waited_for)
+        offered = [f for f in order if costs[f] is None]
+        again: dict[str, list[str]] = {}
+        if sum(map(run.size, offered)) < over:
+            costly = {f: cost for f in order if (cost := costs[f]) is not None}
+            # A result that would be lost for good comes last.
+            last = sorted(costly, key=lambda f: len(costly[f]) or math.inf)
+            offered += last
+            again = {run.files[f].id: costly[f] for f in last}
+        files = {run.files[f].id: run.size(f) for f in offered}
+        return Evictable(files, over, again)
 
     def withdraw(self, task: str) -> None:
         """Remove *task*, which has not been placed."""
@@ -429,19 +454,21 @@ class WorkflowDispatcher:
         """Record that *file* is no longer on *node*; return the ids of the tasks that
         wait again, as :meth:`lost` does.
 
-        Copies of the file that other nodes were receiving from *node* get another
-        source: see :meth:`staging`.
+        If products are on nodes, this was the last copy and a waiting task reads it,
+        its producer is among them, and runs again (a note says so): see ``runs_again``
+        of :meth:`evictable`. Copies of the file that other nodes were receiving from
+        *node* get another source: see :meth:`staging`.
         """
         run = self._run
         f, i = run.known_file(file), run.index(node)
         run.go((f,), i)
-        run.overfull.discard(i)
         again = run.find_sources()
         needed = [f for f in run.lose({f}) if run.is_waited_for(f)]
         return again + run.write_again(needed)
 
     def staged(self, node: str, file: str, size: int | None = None) -> None:
-        """Record that *file* is complete on *node* now.
+        """Record that *file* is complete on *node* now. Tasks that are placed later do
+        not have it in ``stage`` or ``arriving``.
 
         A file that is new to the run needs *size*, its bytes. Raises StateError for a
         node that is lost.

@@ -14,6 +14,7 @@ from ioopt.errors import InstanceError, StateError, UsageError
 from ioopt.formats.native import validate
 from ioopt.problems.base import Json
 from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
+from ioopt.units import counted
 
 FileLike = Mapping[str, object] | File
 MOST_CORES = 1 << 16
@@ -30,7 +31,8 @@ class WorkflowRun(LiveView):
     withdrawn. ``attempts`` counts the placements of each task, and ``failed_on`` has
     the node where a task that waits again failed. ``arriving`` has, for each node, the
     files that it is receiving, with the node that each comes from (None: the storage);
-    no chain of sources is a circle.
+    no chain of sources is a circle. ``overfull`` has the nodes of which a note said
+    that their files exceed the disk.
     """
 
     def __init__(self, network: Network, nodes: tuple[Node, ...], stored: bool) -> None:
@@ -133,6 +135,7 @@ class WorkflowRun(LiveView):
     def take_back(self, i: int) -> None:
         """Let node *i*, which was lost, take tasks again."""
         self.lost.discard(i)
+        self.overfull.discard(i)
         self.node_changes += 1
 
     def add_files(self, files: Iterable[FileLike]) -> None:
@@ -206,20 +209,36 @@ class WorkflowRun(LiveView):
 
     def note_full_disk(self, k: int, i: int) -> None:
         """Note that the files on node *i* exceed its disk, if the files of task *k*,
-        which was just placed there, are the first that do.
+        which was just placed there, are the first that do since the node was there.
         """
         disk = self.nodes[i].disk_bytes
-        if disk is None:
+        if disk is None or i in self.overfull:
             return
         needed = self.needed_bytes(i)
-        if needed > disk and i not in self.overfull:
-            said = f"the files on node {self.nodes[i].id!r} need {needed} bytes"
-            said = f"{self.now:g} s: {said}, and its disk has {disk}"
-            self.notes.add(f"{said}: evict some before {self._tasks[k].id!r} stages")
         if needed > disk:
             self.overfull.add(i)
-        else:
-            self.overfull.discard(i)
+            node = self.nodes[i].id
+            said = f"the files on node {node!r} need {needed} bytes, and its disk has"
+            said = f"{self.now:g} s: {said} {disk}: evict some before"
+            said = f"{said} {self._tasks[k].id!r} stages, see evictable({node!r})"
+            self.notes.add(f"{said}; not said again of this node")
+
+    def lost_with(self, f: int, i: int) -> list[str] | None:
+        """Return the tasks that wait or run again if node *i* loses file *f*, which no
+        task there reads. The list is empty if they are none, but the file is a result
+        that no task has read. Return None if the loss costs nothing but a copy.
+        """
+        others = [j for j in self._places.get(f, ()) if j != i]
+        if self.on_remote(f) or any(f not in self.arriving[j] for j in others):
+            return None
+        cut_off = [k for j in others for k in self._readers_on(j, f)]
+        names = [self._tasks[k].id for k in cut_off]
+        if f in self.written and (names or self.is_waited_for(f)):
+            writers = self._ended_writers((f,), lost=f)
+            return names + [self._tasks[k].id for k in writers]
+        if f in self.written and not self._was_read(f):
+            return []
+        return names or None
 
     # Tasks.
 
@@ -324,20 +343,37 @@ class WorkflowRun(LiveView):
 
     def write_again(self, files: Iterable[int]) -> list[str]:
         """Let the ended tasks that wrote those of *files* that are lost wait again, and
-        those whose lost files these tasks read, and so on; return their ids.
+        those whose lost files these tasks read, and so on; note it, and return their
+        ids.
         """
-        found: list[str] = []
+        found = [self._tasks[k] for k in self._ended_writers(files)]
+        for task in found:
+            self.ended.discard(task.id)
+            self.enter(task)
+        if found:
+            who = repr(found[0].id)
+            if len(found) > 1:
+                who += f" and {counted(len(found) - 1, 'other ended task')}"
+            said = f"{self.now:g} s: {who} must run again, because no node has"
+            self.notes.add(f"{said} what was written and is still needed")
+        return [task.id for task in found]
+
+    def _ended_writers(
+        self, files: Iterable[int], lost: int | None = None
+    ) -> list[int]:
+        """Return the ended tasks that must run again so that *files* exist; file *lost*
+        counts as lost too.
+        """
+        found: list[int] = []
         wanted = list(files)
         while wanted:
             f = wanted.pop()
-            if f not in self.writer or f in self.written:
+            if f not in self.writer or (f in self.written and f != lost):
                 continue
-            task = self._tasks[self.writer[f]]
-            if task.id in self.ended:
-                self.ended.discard(task.id)
-                self.enter(task)
-                found.append(task.id)
-                wanted += self.inputs(self.place[task.id])
+            k = self.writer[f]
+            if self._tasks[k].id in self.ended and k not in found:
+                found.append(k)
+                wanted += self.inputs(k)
         return found
 
     def is_to_be_read(self, f: int) -> bool:

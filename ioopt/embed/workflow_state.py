@@ -57,6 +57,7 @@ def saved(run: WorkflowRun, places: Mapping[int, int]) -> Json:
         "arriving": arriving,
         "idle": [list(times) for times in run._idle_since],
         "down": sorted(run.lost),
+        "overfull": sorted(run.overfull),
         "node_changes": run.node_changes,
         "now": run.now,
         "round": run.round,
@@ -103,6 +104,7 @@ def resumed(state: Json, stored: bool) -> WorkflowRun:
     # States of earlier versions do not say what is arriving and what has failed.
     for i, copies in enumerate(state.get("arriving", ())):
         _resume_copies(run, i, copies)
+    run.overfull = {range(len(run.nodes))[i] for i in state.get("overfull", ())}
     run.node_changes = int(state.get("node_changes", 0))
     run.attempts = {name: int(n) for name, n in state.get("attempts", {}).items()}
     for k, _, _ in run.running_tasks():

@@ -125,8 +125,11 @@ def test_an_arbiter_refuses_progress_and_decides_all_the_same() -> None:
     for nodes in (*NO_NUMBERS, 0, 9):
         refused(lambda nodes=nodes: arbiter.request("A", nodes, 8e9, 0.0))
     arbiter.request("A", 4, 8e9, 0.0)
-    for moved in (*NO_TIMES, -1.0, 9e9, math.inf):
+    for moved in (*NO_TIMES, -1.0, 8.0001e9, 9e9, math.inf):
         assert "moved" in refused(lambda moved=moved: arbiter.progress("A", moved))
+    rounded = IoArbiter.restore(arbiter.state())
+    rounded.progress("A", 8.000008e9)  # a millionth beyond the size
+    assert rounded.state()["requests"][0]["left"] == 0.0
     for name in (None, ["A"], "B"):
         assert "is not outstanding" in refused(lambda name=name: arbiter.finish(name))
     for wrong in (math.nan, "soon", [1]):

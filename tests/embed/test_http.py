@@ -586,8 +586,8 @@ def test_the_client_in_javascript_runs_a_workflow(server):
     )
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.splitlines() == [
-        "0 s: make on n0, in from storage",
-        "6 s: use on n0, no file to copy",
+        "0 s: make on n0: copy in from storage",
+        "6 s: use on n0: start now",
     ]
 
 

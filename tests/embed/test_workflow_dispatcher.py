@@ -198,6 +198,48 @@ def test_a_source_that_is_still_receiving_is_named():
     assert all(step.arriving == () for step in steps.values())
 
 
+def two_that_share_a_copy():
+    """x and y read a, on the two cores of the only node."""
+    nodes = [{"id": "n0", "cores": 2}]
+    files = [{"id": name, "bytes": 100} for name in "ab"]
+    run = WorkflowDispatcher(NETWORK, nodes, files, policy="fifo")
+    run.submit([task("x", reads=["a"]), task("y", reads=["a", "b"])])
+    return run, run.next(0.0)
+
+
+def test_a_file_on_its_way_for_another_task_is_to_be_waited_for():
+    run, (x, y) = two_that_share_a_copy()
+    assert (x.stage, x.arriving) == ((("a", None),), ())
+    assert (y.stage, y.arriving) == ((("b", None),), ("a",))
+    # x fails; y goes on to wait for the copy of a, and so does x when it is back.
+    run.failed("x", 1.0)
+    assert [copy.file for copy in run.staging()] == ["a", "b"]
+    run = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+    (x,) = run.next(2.0)
+    assert (x.stage, x.arriving) == ((), ("a",))
+    # Both fail: nobody waits for the copies any more, and x begins one anew.
+    run.failed("x", 3.0)
+    run.failed("y", 3.0)
+    assert run.staging() == []
+    x, y = run.next(4.0)
+    assert (x.stage, x.arriving) == ((("a", None),), ())
+
+
+@pytest.mark.parametrize("how", ["staged", "completed"])
+def test_a_file_that_has_come_is_not_waited_for(how):
+    """Either call says that a is there: nothing to stage and to wait for."""
+    run, _ = two_that_share_a_copy()
+    if how == "staged":
+        run.staged("n0", "a")
+    run.completed("x", 9.0)
+    assert [copy.file for copy in run.staging()] == ["b"]
+    run.submit([task("z", reads=["a"])])
+    (z,) = run.next(9.0)
+    assert (z.task, z.stage, z.arriving) == ("z", (), ())
+    run.completed("y", 9.0)
+    assert run.staging() == []
+
+
 def test_products_on_the_storage_outlive_their_node():
     run = run_of()
     run.submit([task("x", writes=["b"]), task("y", reads=["b"])])
@@ -438,6 +480,100 @@ def test_what_may_be_evicted():
     assert run.evictable("n0") == Evictable({}, 0)
 
 
+def run_of_three_products(disk, **more):
+    """A, B, D write 60 bytes each on one node; E, F, G read them, in turn."""
+    files = [{"id": name, "bytes": 60} for name in "abd"]
+    run = WorkflowDispatcher(
+        NETWORK,
+        [{"id": "n0", "disk_bytes": disk}],
+        [*files, {"id": "i", "bytes": 10}],
+        policy="fifo",
+        **more,
+    )
+    run.submit([task(name, reads=["i"], writes=[name.lower()]) for name in "ABD"])
+    run.submit([task(r, reads=[f]) for r, f in zip("EFG", "abd", strict=True)])
+    return run
+
+
+def work(run, now, *names):
+    for name in names:
+        (step,) = run.next(now)
+        assert step.task == name
+        run.completed(name, now)
+
+
+def test_the_last_copy_of_a_product_is_offered_only_if_nothing_else_will_do():
+    run = run_of_three_products(150, products="nodes")
+    work(run, 0.0, "A", "B")
+    assert run.evictable("n0") == Evictable({"i": 10}, 0)  # on the storage too
+    assert [step.task for step in run.next(2.0)] == ["D"]
+    # i is read by D, which runs; 60 + 60 + 60 + 10 bytes are 40 over the disk.
+    lost = {"a": ["A"], "b": ["B"]}
+    assert run.evictable("n0") == Evictable({"a": 60, "b": 60}, 40, lost)
+    assert run.evicted("n0", "a") == ["A"] and run.evictable("n0").over == 0
+    said = "2 s: 'A' must run again, because no node has what was written and is"
+    assert run.notes[1:] == [f"{said} still needed"]
+    run.completed("D", 2.0)
+    work(run, 3.0, "F", "G")
+    assert [step.task for step in run.next(5.0)] == ["A"]
+    assert run.evictable("n0") == Evictable({"b": 60, "d": 60}, 40)
+    assert run.evicted("n0", "b") == [] and len(run.notes) == 2
+    # b was read by F. A new reader of b makes B run again, with a note.
+    run.submit([task("H", reads=["b"])])
+    assert len(run.notes) == 3 and "'B' must run again" in run.notes[-1]
+
+
+def test_the_order_in_which_files_should_go():
+    """u reads c of 40 bytes beside a, b, d of 60 and i of 10. a was read; i is on the
+    storage and to be read; b is to be read, and d was read by nobody.
+    """
+    for disk, over in ((190, 40), (130, 100)):
+        files = [{"id": name, "bytes": 60} for name in "dbia"]
+        files[2]["bytes"] = 10
+        run = WorkflowDispatcher(
+            NETWORK,
+            [{"id": "n0", "disk_bytes": disk}],
+            files,
+            policy="fifo",
+            products="nodes",
+        )
+        run.submit([task(name, reads=["i"], writes=[name.lower()]) for name in "ABD"])
+        run.submit([task("E", reads=["a"])])
+        work(run, 0.0, "A", "B", "D", "E")
+        run.submit([task("u", reads=["c"])], [{"id": "c", "bytes": 40}])
+        run.next(5.0)
+        run.submit([task("F", reads=["b"]), task("later", reads=["i"])])
+        offered = run.evictable("n0")
+        if over == 40:
+            assert offered == Evictable({"a": 60, "i": 10}, 40)
+        else:
+            assert list(offered.files) == ["a", "i", "b", "d"] and offered.over == 100
+            assert offered.runs_again == {"b": ["B"], "d": []}
+            assert run.evicted("n0", "d") == []
+
+
+def test_with_products_on_the_storage_nothing_runs_again():
+    run = run_of_three_products(150)
+    work(run, 0.0, "A", "B")
+    run.next(2.0)
+    assert run.evictable("n0") == Evictable({"a": 60, "b": 60}, 40)
+    assert run.evicted("n0", "a") == []
+
+
+def test_a_copy_that_another_node_waits_for_is_not_free():
+    """y waits on n1 for a copy of b from n0, which nobody else has."""
+    run = run_of(nodes=2, policy="fifo", products="nodes")
+    run.submit([task("x", writes=["b"])])
+    run.next(0.0)
+    run.completed("x", 1.0)
+    run.submit([task("y", reads=["b"])])
+    (step,) = run.next(1.0)
+    assert (step.node, step.stage) == ("n1", (("b", "n0"),))
+    assert run.evictable("n0") == Evictable({}, 0)
+    assert run._run.lost_with(run._run.file["b"], 0) == ["y", "x"]
+    assert sorted(run.evicted("n0", "b")) == ["x", "y"]
+
+
 def test_past_the_deadline_locality_answers():
     run = run_of("rolling")
     replace_policy(run, lambda view: pytest.fail("asked past the deadline"))
@@ -658,7 +794,17 @@ def test_files_beyond_a_disk_are_noted_once():
     run.evicted("n0", "a")
     run.submit([task("td", reads=["a"])])
     run.next(1.0)  # 200 bytes of b and c, and a again
-    assert len(run.notes) == 2 and "need 300 bytes" in run.notes[-1]
+    assert run.notes == [said]
+    run = WorkflowDispatcher.restore(json.loads(json.dumps(run.state())))
+    run.completed("tb", 2.0)
+    run.submit([task("te", reads=["b"])])
+    run.next(2.0)
+    assert run.notes == []
+    run.lost("n0", 3.0)
+    run.back("n0")  # its disk is empty now
+    run.next(4.0)
+    (said,) = run.notes
+    assert "evict some before" in said and "need 200 bytes" in said
 
 
 def test_calls_that_cannot_be_meant_are_refused():
@@ -798,7 +944,12 @@ class Engine:
         pairs = [(n, f) for n, files in zip(self.run._run.node, held) for f in files]
         if pairs:
             node, file = self.random.choice(pairs)
-            self.waits_again(self.run.evicted(node, file))
+            at, f = self.run._run.node[node], self.run._run.file[file]
+            unused = f in self.run._run.unused(at)
+            foretold = self.run._run.lost_with(f, at)
+            again = self.run.evicted(node, file)
+            assert not unused or sorted(foretold or ()) == sorted(again)
+            self.waits_again(again)
 
     def do_saved(self):
         notes = list(self.run.notes)
