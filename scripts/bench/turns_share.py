@@ -75,11 +75,6 @@ def machine(node: float, storage: float, processors: int = 1) -> MachineRule:
     )
 
 
-def of_size(least: float) -> Callable[[Request], bool]:
-    """Return a test of whether an I/O step has *least* bytes or more."""
-    return lambda request: bool(request.left + request.moved >= least)
-
-
 def of_jobs(ranks: Iterable[int]) -> Callable[[Request], bool]:
     """Return a test of whether an I/O step is of one of the jobs with these *ranks*."""
     known = frozenset(ranks)
@@ -125,7 +120,7 @@ def draw(trace: Trace, seed: int) -> dict[str, tuple[float, ...]]:
     results["all steps"] = (1.0, *[saved(after, before, everybody)] * 2, np.nan)
     for share in SHARES:
         least, jobs = by_step(trace, share)
-        policy = partial_turns(of_size(least))
+        policy = io_policy("turns", {"least_bytes": least})
         name = f"largest steps, {share:.0%} of the bytes"
         add(name, jobs, run_seconds(trace, policy))
     for share in SHARES[1:]:

@@ -8,6 +8,7 @@ from batch_io_traces import FLAT, by_hand, random_trace, view
 from conftest import ENGINES
 
 import ioopt
+from ioopt.checks.batch_io.check import check
 from ioopt.decisions.batch_io import IoPolicy, View
 from ioopt.embed import IoArbiter
 from ioopt.errors import UsageError
@@ -254,7 +255,7 @@ def test_turns_of_large_requests_are_checked() -> None:
         least = sorted(sizes)[len(sizes) // 2] + 1
         result = ioopt.solve(problem, "turns", settings={"least_bytes": least})
         assert result.plan["settings"] == {"preempt": False, "least_bytes": least}
-        assert not ioopt.check(problem, result.plan, result.schedule).violations
+        assert not check(problem, result.plan, result.schedule).violations
     problem = ioopt.load(THREE_STEPS)
     for solver, wrong, words in (
         ("base-line", 30, "turns for 30"),
@@ -262,8 +263,8 @@ def test_turns_of_large_requests_are_checked() -> None:
     ):
         schedule = ioopt.solve(problem, solver).schedule
         plan = ioopt.solve(problem, "turns", settings={"least_bytes": wrong}).plan
-        found = ioopt.check(problem, plan, schedule).violations
-        assert [words in item.message for item in found if item.rule == "turns"][0]
+        found = check(problem, plan, schedule).violations
+        assert found[0].rule == "turns" and words in found[0].message
 
 
 def test_exact_arithmetic_has_the_key_of_least_delay() -> None:
