@@ -236,9 +236,9 @@ class KernelView:
 
     The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``. If ``top``, the
     rate that is left over goes to the requests that were skipped (rule 11). ``power``
-    is an integer parameter of the policy, and ``least`` a number of bytes (rule 54). The
-    other fields are work space. ``keys``,
-    ``depths``, ``sizes`` and ``finishes`` hold numbers, and ``order`` holds indices.
+    is an integer parameter of the policy, and ``least`` a number of bytes (rule 54).
+    The other fields are work space. ``keys``, ``depths``, ``sizes`` and ``finishes``
+    hold numbers, and ``order`` holds indices.
     ``bits`` is a table of bits, in words of ``width`` bits, with one row more than
     there are requests. ``loads``, ``values`` and ``rows`` hold the
     states of rule 26.
@@ -321,10 +321,10 @@ class IoPolicy:
 
     ``full_when_fits`` says that the policy grants all peak rates whenever they fit
     together; it is then not called. The view passes ``top``, ``power`` and ``least`` to
-    the policy (``power`` in exact runs only, else 1). ``weigh(nodes, iteration)`` computes the
-    ``weight`` of each job's requests. ``needs_start`` says that the policy reads the
-    starts of jobs. ``tabulates`` says that it needs the work space of rule 26.
-    ``at_once(view, top)`` returns the same rates as ``grant``, without work space, for
+    the policy (``power`` in exact runs only, else 1). ``weigh(nodes, iteration)``
+    computes the ``weight`` of each job's requests. ``needs_start`` says that the policy
+    reads the starts of jobs. ``tabulates`` says that it needs the work space of rule
+    26. ``at_once(view, top)`` returns the same rates as ``grant``, without work space, for
     requests without peak rates of their own; None: only ``grant`` does.
     """
 
