@@ -324,8 +324,8 @@ class IoPolicy:
     the policy (``power`` in exact runs only, else 1). ``weigh(nodes, iteration)``
     computes the ``weight`` of each job's requests. ``needs_start`` says that the policy
     reads the starts of jobs. ``tabulates`` says that it needs the work space of rule
-    26. ``at_once(view, top)`` returns the same rates as ``grant``, without work space, for
-    requests without peak rates of their own; None: only ``grant`` does.
+    26. ``at_once(view, top)`` returns the same rates as ``grant``, without work space,
+    for requests without peak rates of their own; None: only ``grant`` does.
     """
 
     name: str
