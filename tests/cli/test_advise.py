@@ -323,7 +323,6 @@ def long_pairs(**changed: object) -> Question:
     return replace(asked, **changed)
 
 
-@pytest.mark.usefixtures("unmoved")
 def test_turns_of_large_steps_have_a_size_from_the_log_and_paste_it():
     """60 pairs of jobs that only write at 10 B/s: steps of 9,000 B, and of 90,000 B,
     where the second job of a pair runs ten times as long in one step.
@@ -344,6 +343,7 @@ def test_turns_of_large_steps_have_a_size_from_the_log_and_paste_it():
     assert turns_of_large(workload_of(pairs()), point, 0.5) == []
 
 
+@pytest.mark.usefixtures("unmoved")
 def test_an_io_period_that_nobody_stated_does_not_decide_alone():
     """At one I/O step an hour turns surely save 1 %, at one in four hours not."""
     advice = study.advise(long_pairs())
