@@ -7,7 +7,8 @@ who transfers and who waits.
 FOLDER is one that all nodes see, with locks. ``machine.json`` there is the ``machine``
 of a batch-io instance, and ``lock`` an empty file that everybody may write. A request
 is a ticket: the file JOB.UID, which belongs to the user who asks. With mode 1777 of the
-folder nobody can change or remove the ticket of another user.
+folder nobody can change or remove the ticket of another user. If ``machine.json`` has
+``least_bytes``, steps of less bytes go on at once, without a ticket.
 """
 
 from __future__ import annotations
@@ -134,21 +135,23 @@ def locked(folder: Path) -> Iterator[bool]:
             yield True  # and free again with this process, however it ends
 
 
-def arbiter_of(folder: Path) -> IoArbiter:
-    """Return the arbiter of the machine of *folder*, without requests.
+def arbiter_of(folder: Path) -> tuple[IoArbiter, float]:
+    """Return the arbiter of the machine of *folder*, without requests, and the least
+    number of bytes of a step that needs a turn.
 
     It runs the policy ``turns``: first come, first served; who fits beside those that
     transfer may begin, and nobody is stopped.
     """
     machine = json.loads((folder / "machine.json").read_text())
-    return IoArbiter(machine, "cons-fcfs", {"preempt": False})
+    least = machine.pop("least_bytes", 0) if isinstance(machine, dict) else 0
+    return IoArbiter(machine, "turns", {"least_bytes": least}), float(least)
 
 
 def rates(folder: Path, found: list[Ticket], now: float) -> dict[int | str, float]:
     """Return the rates of the requests *found* that take part at the time *now*, in
     bytes per second; 0 for those that have to wait.
     """
-    arbiter = arbiter_of(folder)
+    arbiter, _ = arbiter_of(folder)
     for ticket in found:
         state = ticket.state(now)
         if state not in (WAITS, TRANSFERS):
@@ -163,7 +166,8 @@ def rates(folder: Path, found: list[Ticket], now: float) -> dict[int | str, floa
 
 
 def acquire(folder: Path, job: str, nodes: int, size: int, max_wait: float) -> float:
-    """Wait for the turn of *job*, and return its rate in bytes per second.
+    """Wait for the turn of *job*, and return its rate in bytes per second. A step that
+    needs no turn has the rate that it would have alone.
 
     Raise TimeoutError after *max_wait* seconds; the ticket is then taken back.
     """
@@ -171,7 +175,10 @@ def acquire(folder: Path, job: str, nodes: int, size: int, max_wait: float) -> f
         raise UsageError(f"{size} bytes need no turn")
     now, began = time.time(), time.monotonic()
     mine = Ticket(ticket_name(job), nodes, size, asked=now, seen=now)
-    arbiter_of(folder).request(mine.name, nodes, size, now)  # raises if it is wrong
+    arbiter, least = arbiter_of(folder)
+    arbiter.request(mine.name, nodes, size, now)  # raises if it is wrong
+    if size < least:  # the policy lets it begin, whoever transfers
+        return arbiter.decide(now)[mine.name]
     told: float | None = None
     while True:
         found = []

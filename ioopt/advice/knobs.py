@@ -11,9 +11,12 @@ draws.
 from __future__ import annotations
 
 import json
+import math
 from typing import NamedTuple
 
-from ioopt.advice.workload import Workload
+import numpy as np
+
+from ioopt.advice.workload import Point, Workload
 from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
 from ioopt.formats.io_rule import GIVEN
@@ -31,6 +34,12 @@ MiB.
 """
 RATE_LEVELS = (2, 4)
 """The rate limits to try are the storage rate divided by these numbers."""
+
+
+BYTE_SHARES = (0.9, 0.75, 0.5)
+"""The least sizes of I/O steps with a turn to try are those at which these shares of
+the bytes are in such steps.
+"""
 
 
 class Option(NamedTuple):
@@ -106,12 +115,45 @@ def settings_of(workload: Workload) -> list[list[Option]]:
     return levels
 
 
-def _on_machine(turns: Option, workload: Workload) -> Option:
+def turns_of_large(workload: Workload, point: Point, scale: float) -> list[Option]:
+    """Return the settings that give turns to large I/O steps alone, one for each least
+    size of such a step.
+
+    The sizes are those of the steps at *point*, whose assumed bytes are multiplied by
+    *scale*, rounded down to two digits. A size that all steps have is left out.
+    """
+    sizes = np.array(workload.at(point, scale=scale).volume, float)
+    falling = np.sort(sizes[sizes > 0])[::-1]
+    moved = np.cumsum(falling)
+    places = np.searchsorted(moved, np.multiply(BYTE_SHARES, moved[-1]))
+    levels = [_two_digits(size) for size in falling[places].tolist()]
+    found = []
+    for least in dict.fromkeys(levels):
+        if least > falling[-1]:
+            turns = Option(
+                "turns for large steps",
+                f"{TURNS.solver}:least_bytes={least!r}",
+                words=f"turns for I/O steps of at least {quantity('bytes', least)} "
+                "(tickets); smaller ones go on at once",
+                lines=TURNS.lines,
+            )
+            found.append(_on_machine(turns, workload, least_bytes=least))
+    return found
+
+
+def _two_digits(size: float) -> float:
+    """Return the number of bytes *size*, rounded down to two digits."""
+    unit = 10 ** max(0, math.floor(math.log10(size)) - 1)
+    return float(math.floor(size / unit) * unit)
+
+
+def _on_machine(turns: Option, workload: Workload, **more: float) -> Option:
     """Return the setting *turns* with the lines that install it, among them the file
-    that tells its script what machine the jobs of *workload* run on.
+    that tells its script what machine the jobs of *workload* run on, and *more*.
     """
     machine = workload.trace.machine
-    keys = {key: whole(value) for key, value in machine.model_dump().items()}
+    values = {**machine.model_dump(), **more}
+    keys = {key: whole(value) for key, value in values.items()}
     lines = [
         "# Once, as root. First install the scripts and the Epilog: docs/io-turns.md "
         'of ioopt, "With Slurm".',

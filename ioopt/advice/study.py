@@ -31,7 +31,15 @@ from ioopt.advice.answer import (
     Switch,
     verdict_kind,
 )
-from ioopt.advice.knobs import BASELINE, FREE, SHARING, Option, policies, settings_of
+from ioopt.advice.knobs import (
+    BASELINE,
+    FREE,
+    SHARING,
+    Option,
+    policies,
+    settings_of,
+    turns_of_large,
+)
 from ioopt.advice.plausible import conflict_of
 from ioopt.advice.replays import Cell, Replayer, Totals, busiest_week
 from ioopt.advice.spread import (
@@ -188,6 +196,7 @@ class _Study:
         first = [Cell(point, 0, every) for point in self.by_fraction]
         self._run(each, first, self._work_after_choice())
         self._choose()
+        self._try_large_turns(each)
         self.by_storage = [
             self.shown._replace(storage=rate) for rate in _storages(self.workload)
         ]
@@ -224,6 +233,22 @@ class _Study:
             if self._may_end(draw):
                 self.progress(self.replayed, self.replayed)
                 break
+
+    def _try_large_turns(self, each: Each) -> None:
+        """Replay turns of large steps at each I/O fraction, and choose again.
+
+        Their sizes are known once the scale is, at the point shown so far.
+        """
+        shown = self.shown
+        large = turns_of_large(self.workload, shown, self.scales[shown])
+        if large:
+            self.levels.append(large)
+            cells = [
+                Cell(point, 0, tuple(large), self.scales[point])
+                for point in self.by_fraction
+            ]
+            self._run(each, cells, self._work_after_choice())
+            self._choose()
 
     def _use(self, draws: int) -> None:
         """Report the first *draws* draws after draw 0, or draw 0 if there are none."""

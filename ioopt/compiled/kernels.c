@@ -1,4 +1,4 @@
-/* text b2bafcf20a87958202f6d0dfe47b8d27f4dc76d7676320cf9940d345c2d566a3 */
+/* text 9c93f66dbecbdcd852d6b8a39d3c670f7d1413bf75b77b611ab10f9fb29d66cf */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -850,6 +850,7 @@ struct decisions_batch_io_KernelView {
   double now;
   int64_t top;
   int64_t power;
+  double least;
   list_double keys;
   list_int64_t order;
   list_double depths;
@@ -1203,6 +1204,7 @@ static inline void batch_io_boxes_take_out(batch_io_state_System * run, batch_io
 static inline double batch_io_boxes_tolerance(batch_io_state_System * run, double time);
 static inline int64_t batch_io_boxes_units_free(batch_io_state_System * run, batch_io_state_Job * job);
 static inline void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_KernelView * view);
+static inline void batch_io_conservative_begun_first(decisions_batch_io_KernelView * view);
 static inline void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view);
 EXPORTED void batch_io_conservative_cons_fcfs(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_cons_min_aggr_sld(decisions_batch_io_KernelView * view, list_double rates);
@@ -1212,6 +1214,7 @@ EXPORTED void batch_io_conservative_kept_fcfs(decisions_batch_io_KernelView * vi
 EXPORTED void batch_io_conservative_most_aggr_sld(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED void batch_io_conservative_most_inst_sld(decisions_batch_io_KernelView * view, list_double rates);
 static inline double batch_io_conservative_of_nothing(decisions_batch_io_KernelView * view, double waited);
+EXPORTED void batch_io_conservative_turns_of_large(decisions_batch_io_KernelView * view, list_double rates);
 EXPORTED int64_t batch_io_engine_advance(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide, int64_t instants);
 static inline int64_t batch_io_engine_backfill(batch_io_state_System * run, batch_io_state_Clock * clock, int64_t turn, int64_t least);
 static inline int64_t batch_io_engine_batch_pass(batch_io_state_System * run, batch_io_state_Clock * clock);
@@ -2342,6 +2345,18 @@ static inline void batch_io_conservative_aggregate_slowdowns(decisions_batch_io_
   }
 }
 
+static inline void batch_io_conservative_begun_first(decisions_batch_io_KernelView * view) {
+  int64_t k = 0;
+  for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
+    k = t_1;
+    AT(view->keys, k) = 1.0;
+    if (((&AT(view->jobs, AT(view->out, k)))->moved > 0LL)) {
+      AT(view->keys, k) = 0.0;
+    }
+  }
+  decisions_batch_io_by_key(view);
+}
+
 static inline void batch_io_conservative_by_key_down(decisions_batch_io_KernelView * view) {
   int64_t k = 0;
   for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
@@ -2390,15 +2405,7 @@ static inline void batch_io_conservative_instant_slowdowns(decisions_batch_io_Ke
 }
 
 EXPORTED void batch_io_conservative_kept_fcfs(decisions_batch_io_KernelView * view, list_double rates) {
-  int64_t k = 0;
-  for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
-    k = t_1;
-    AT(view->keys, k) = 1.0;
-    if (((&AT(view->jobs, AT(view->out, k)))->moved > 0LL)) {
-      AT(view->keys, k) = 0.0;
-    }
-  }
-  decisions_batch_io_by_key(view);
+  batch_io_conservative_begun_first(view);
   decisions_batch_io_first_fit(view, rates);
 }
 
@@ -2424,6 +2431,38 @@ static inline double batch_io_conservative_of_nothing(decisions_batch_io_KernelV
     return 1.0;
   }
   return INFINITY;
+}
+
+EXPORTED void batch_io_conservative_turns_of_large(decisions_batch_io_KernelView * view, list_double rates) {
+  double left = 0;
+  int64_t q = 0;
+  int64_t k = 0;
+  decisions_batch_io_Request * request = 0;
+  double whole = 0;
+  int64_t active = 0;
+  batch_io_conservative_begun_first(view);
+  left = view->limits->storage;
+  for (int64_t t_1 = 0, end_t_1 = view->size; t_1 < end_t_1; t_1 += 1) {
+    q = t_1;
+    k = AT(view->order, q);
+    request = (&AT(view->jobs, AT(view->out, k)));
+    whole = (request->left + request->moved);
+    if (((whole * view->limits->slack) < view->least)) {
+      AT(rates, k) = request->peak;
+    } else if ((request->peak <= (left * view->limits->slack))) {
+      AT(rates, k) = request->peak;
+      left = (left - request->peak);
+    }
+  }
+  active = 0LL;
+  for (int64_t t_2 = 0, end_t_2 = view->size; t_2 < end_t_2; t_2 += 1) {
+    k = t_2;
+    if ((AT(rates, k) > 0LL)) {
+      decisions_batch_io_place_by_level(view, active, k, (double)((&AT(view->jobs, AT(view->out, k)))->nodes));
+      active = (active + 1LL);
+    }
+  }
+  decisions_batch_io_share_out(view, rates, active, view->limits->storage);
 }
 
 EXPORTED int64_t batch_io_engine_advance(batch_io_state_System * run, batch_io_state_Clock * clock, function_decisions_batch_io_KernelView_list_float_None decide, int64_t instants) {
@@ -9601,4 +9640,4 @@ static inline double sim_fluid_weight_of(sim_fluid_Fluid * fluid, int64_t f, int
   return AT(fluid->weights, mod_int(selected, sim_fluid_WEIGHTS));
 }
 
-EXPORTED const char *text_digest(void) { return "b2bafcf20a87958202f6d0dfe47b8d27f4dc76d7676320cf9940d345c2d566a3"; }
+EXPORTED const char *text_digest(void) { return "9c93f66dbecbdcd852d6b8a39d3c670f7d1413bf75b77b611ab10f9fb29d66cf"; }

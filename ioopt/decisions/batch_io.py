@@ -236,8 +236,9 @@ class KernelView:
 
     The requests in FCFS order are ``jobs[out[k]]`` for k < ``size``. If ``top``, the
     rate that is left over goes to the requests that were skipped (rule 11). ``power``
-    is an integer parameter of the policy. The other fields are work space. ``keys``,
-    ``depths``, ``sizes`` and ``finishes`` hold numbers, and ``order`` holds indices.
+    is an integer parameter of the policy, and ``least`` a number of bytes (rule 54).
+    The other fields are work space. ``keys``, ``depths``, ``sizes`` and ``finishes``
+    hold numbers, and ``order`` holds indices.
     ``bits`` is a table of bits, in words of ``width`` bits, with one row more than
     there are requests. ``loads``, ``values`` and ``rows`` hold the
     states of rule 26.
@@ -250,6 +251,7 @@ class KernelView:
     now: Number
     top: bool
     power: int
+    least: Number
     keys: list[Number]
     order: list[int]
     depths: list[Number]
@@ -275,6 +277,7 @@ class KernelView:
             now=limits.zero,
             top=policy.top,
             power=policy.power if limits.exact else 1,
+            least=limits.number(policy.least),
             keys=[limits.zero] * most,
             order=[0] * most,
             depths=[limits.zero] * most,
@@ -317,12 +320,12 @@ class IoPolicy:
     peak rate.
 
     ``full_when_fits`` says that the policy grants all peak rates whenever they fit
-    together; it is then not called. The view passes ``top`` and ``power`` to the policy
-    (``power`` in exact runs only, else 1). ``weigh(nodes, iteration)`` computes the
-    ``weight`` of each job's requests. ``needs_start`` says that the policy reads the
-    starts of jobs. ``tabulates`` says that it needs the work space of rule 26.
-    ``at_once(view, top)`` returns the same rates as ``grant``, without work space, for
-    requests without peak rates of their own; None: only ``grant`` does.
+    together; it is then not called. The view passes ``top``, ``power`` and ``least`` to
+    the policy (``power`` in exact runs only, else 1). ``weigh(nodes, iteration)``
+    computes the ``weight`` of each job's requests. ``needs_start`` says that the policy
+    reads the starts of jobs. ``tabulates`` says that it needs the work space of rule
+    26. ``at_once(view, top)`` returns the same rates as ``grant``, without work space,
+    for requests without peak rates of their own; None: only ``grant`` does.
     """
 
     name: str
@@ -330,6 +333,7 @@ class IoPolicy:
     full_when_fits: bool = True
     top: bool = False
     power: int = 1
+    least: float = 0.0
     weigh: Callable[[int, Number], Number] | None = None
     needs_start: bool = False
     tabulates: bool = False

@@ -66,18 +66,11 @@ def partial_turns(takes_part: Callable[[Request], bool]) -> IoPolicy:
     return IoPolicy.of("partial turns", decide)
 
 
-def machine(node: float, storage: float, processors: int = 1) -> MachineRule:
-    """Return a machine with these rates (bytes/s) and processors of a node."""
+def machine(node: float, storage: float, **stated: int) -> MachineRule:
+    """Return a machine with these rates (bytes/s) and what else is *stated*."""
     return MachineRule(
-        node_bytes_per_second=node,
-        storage_bytes_per_second=storage,
-        processors_per_node=processors,
+        node_bytes_per_second=node, storage_bytes_per_second=storage, **stated
     )
-
-
-def of_size(least: float) -> Callable[[Request], bool]:
-    """Return a test of whether an I/O step has *least* bytes or more."""
-    return lambda request: bool(request.left + request.moved >= least)
 
 
 def of_jobs(ranks: Iterable[int]) -> Callable[[Request], bool]:
@@ -125,7 +118,7 @@ def draw(trace: Trace, seed: int) -> dict[str, tuple[float, ...]]:
     results["all steps"] = (1.0, *[saved(after, before, everybody)] * 2, np.nan)
     for share in SHARES:
         least, jobs = by_step(trace, share)
-        policy = partial_turns(of_size(least))
+        policy = io_policy("turns", {"least_bytes": least})
         name = f"largest steps, {share:.0%} of the bytes"
         add(name, jobs, run_seconds(trace, policy))
     for share in SHARES[1:]:
@@ -152,7 +145,11 @@ def main(quick: bool) -> None:
     ]
     if not quick:
         path = str(shared_data("swf") / HPC2N)
-        cases.append(Case(path, machine(100e6, 800e6, 2), IoRule(0.2, 3600.0)))
+        cases.append(
+            Case(
+                path, machine(100e6, 800e6, processors_per_node=2), IoRule(0.2, 3600.0)
+            )
+        )
     for case in cases:
         log = read_log(sample_or_path(case.log))
         asked = Question(log, machine=case.machine, io=case.io, fraction_given=True)

@@ -16,6 +16,8 @@ from ioopt.decisions.batch_io import (
     as_they_came,
     by_key,
     first_fit,
+    place_by_level,
+    share_out,
 )
 from ioopt.decisions.ordering import Number, time_tolerance
 from ioopt.solvers.batch_io.settings import (
@@ -32,16 +34,49 @@ def cons_fcfs(view: KernelView, rates: list[Number]) -> None:
     first_fit(view, rates)
 
 
-def kept_fcfs(view: KernelView, rates: list[Number]) -> None:
-    """Grant by Cons-FCFS with ``preempt=no``: a transfer that has begun continues
-    (rule 53).
+def begun_first(view: KernelView) -> None:
+    """Put the requests that have moved bytes in front, and keep the FCFS order among
+    them and among the others.
     """
     for k in range(view.size):
         view.keys[k] = 1.0
         if view.jobs[view.out[k]].moved > 0:
             view.keys[k] = 0.0
     by_key(view)
+
+
+def kept_fcfs(view: KernelView, rates: list[Number]) -> None:
+    """Grant by Cons-FCFS with ``preempt=no``: a transfer that has begun continues
+    (rule 53).
+    """
+    begun_first(view)
     first_fit(view, rates)
+
+
+def turns_of_large(view: KernelView, rates: list[Number]) -> None:
+    """Grant turns to the requests of ``view.least`` bytes or more; all others transfer
+    at once (rule 54).
+
+    The turns are those of :func:`kept_fcfs`. All that transfer share the storage by
+    nodes (rule 25), with or without a turn.
+    """
+    begun_first(view)
+    left = view.limits.storage
+    for q in range(view.size):
+        k = view.order[q]
+        request = view.jobs[view.out[k]]
+        whole = request.left + request.moved
+        if whole * view.limits.slack < view.least:
+            rates[k] = request.peak
+        elif request.peak <= left * view.limits.slack:
+            rates[k] = request.peak
+            left -= request.peak
+    active = 0
+    for k in range(view.size):
+        if rates[k] > 0:
+            place_by_level(view, active, k, view.jobs[view.out[k]].nodes)
+            active += 1
+    share_out(view, rates, active, view.limits.storage)
 
 
 def cons_min_inst_sld(view: KernelView, rates: list[Number]) -> None:
@@ -140,6 +175,7 @@ def of_nothing(view: KernelView, waited: Number) -> float:
 GRANTS: dict[tuple[str, str], GrantFunction] = {
     ("cons-fcfs", "ascending"): cons_fcfs,
     ("cons-fcfs", "kept"): kept_fcfs,
+    ("cons-fcfs", "large kept"): turns_of_large,
     ("cons-min-inst-sld", "ascending"): cons_min_inst_sld,
     ("cons-min-inst-sld", "descending"): most_inst_sld,
     ("cons-min-aggr-sld", "ascending"): cons_min_aggr_sld,
@@ -151,13 +187,16 @@ GRANTS: dict[tuple[str, str], GrantFunction] = {
 def policy(how: Settings) -> IoPolicy:
     """Return the conservative policy that the settings *how* name."""
     order = "ascending"
+    least = 0.0
     if isinstance(how, OrderedSettings):
         order = how.order
     if isinstance(how, FirstComeSettings) and not how.preempt:
-        order = "kept"
+        order = "large kept" if how.least_bytes else "kept"
+        least = how.least_bytes
     return IoPolicy(
         policy_name(how),
         GRANTS[how.policy, order],
         top=how.top,
+        least=least,
         needs_start=how.policy == "cons-min-aggr-sld",
     )

@@ -50,7 +50,7 @@ MOST_STATES = 1 << 27
 """
 OF_TRACES = {
     key: Settings.model_fields[key].default for key in ("ef", "loop", "engine", "rates")
-}
+} | {"least_bytes": 0.0}
 """The settings that a single decision does not have, and their defaults."""
 
 ONE_A_SET = (
@@ -259,7 +259,7 @@ def _decide_once(
 ) -> Outcome:
     """Return the outcome of a snapshot: the grants of *policy* at one instant."""
     for key, default in OF_TRACES.items():
-        if getattr(settings, key) != default:
+        if getattr(settings, key, default) != default:
             raise UsageError(
                 f"setting {key} applies to traces; this instance is a single decision"
             )

@@ -3,9 +3,9 @@
 A policy with settings of its own has a class derived from :class:`Settings`.
 """
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from ioopt.compiled.library import Engine
 from ioopt.problems.base import Record
@@ -62,9 +62,19 @@ class SharingSettings(Settings):
 
 
 class FirstComeSettings(Settings):
-    """Configure Cons-FCFS: with ``preempt=no`` a transfer that has begun continues."""
+    """Configure Cons-FCFS: with ``preempt=no`` a transfer that has begun continues.
+
+    Requests of less than ``least_bytes`` bytes then need no turn (rule 54).
+    """
 
     preempt: bool = True
+    least_bytes: float = Field(0.0, ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _has_turns(self) -> Self:
+        if self.least_bytes and (self.preempt or self.top):
+            raise ValueError("least_bytes is a setting of turns: give preempt=no")
+        return self
 
 
 class OrderedSettings(Settings):

@@ -167,6 +167,28 @@ def test_a_job_whose_turn_does_not_come_goes_on_without(turns, script, capsys):
     assert outstanding(turns) == {"17"}
 
 
+def test_a_step_below_the_least_size_goes_on_at_once(turns, script, capsys):
+    """17 has all of the storage; 18 has too few bytes to wait, and leaves no ticket;
+    19 has just as many as need a turn, and waits.
+    """
+    (turns / "machine.json").write_text(json.dumps(MACHINE | {"least_bytes": 4e9}))
+    script.main(["acquire", str(turns), "17", "2", "8e9"])
+    script.main(["acquire", str(turns), "18", "1", "3999999999"])
+    assert capsys.readouterr() == ("2000000000.0\n1000000000.0\n", "")
+    assert outstanding(turns) == {"17"}
+    script.main(["acquire", str(turns), "19", "1", "4e9", "--max-wait", "5"])
+    said = capsys.readouterr()
+    assert said.out == "" and "job 19 waits for its turn" in said.err
+
+
+@pytest.mark.parametrize("least", ["8GB", -1, None])
+def test_a_wrong_least_size_is_said(turns, script, capsys, least):
+    (turns / "machine.json").write_text(json.dumps(MACHINE | {"least_bytes": least}))
+    script.main(["acquire", str(turns), "17", "2", "8e9"])
+    out, err = capsys.readouterr()
+    assert out == "" and "least_bytes" in err and "goes on without a turn" in err
+
+
 def test_the_turn_of_a_dead_job_lapses(turns, script, capsys):
     """17 needs 4 s and is dead: 18 begins after 300 s. With 400 s it lapses after ten
     times as long.

@@ -19,6 +19,7 @@ from ioopt.checks.batch_io.rates import (
     check_grants,
     check_rates,
     check_totals,
+    check_turns,
 )
 from ioopt.checks.batch_io.table import Table, marked, parts_of, read_rows, sums
 from ioopt.checks.batch_io.terms import Terms
@@ -69,6 +70,7 @@ def check(
     found += check_rates(terms, table)
     if not found:
         found += check_totals(terms, table)
+        found += check_turns(terms, table)
         found += check_capacity(terms, table)
     judged = plan is not None or states_queue(terms)
     if not found and plan is None and judged:

@@ -19,8 +19,12 @@ RELATIVE = 1e-9
 
 
 def is_conservative(terms: Terms) -> bool:
-    """Return whether the policy is a conservative one, with or without ``+top``."""
-    return (terms.policy or "").startswith("cons-")
+    """Return whether the policy is a conservative one, with or without ``+top``.
+
+    Turns of large requests are not: all that transfer share the storage (rule 54).
+    """
+    named = (terms.policy or "").startswith("cons-")
+    return named and terms.least_bytes is None
 
 
 def check_grants(table: Table) -> Iterator[Violation]:
@@ -117,6 +121,35 @@ def _check_bytes(table: Table) -> Iterator[Violation]:
             f"{float(volume[k])!r}"
         )
         yield violation("bytes", table.name(owner[k]), text, float(off[k]))
+
+
+def check_turns(terms: Terms, table: Table) -> Iterator[Violation]:
+    """Check the turns of large requests (rule 54): a smaller request begins when it is
+    made, and the peak rates of large ones that move together fit the storage.
+    """
+    if terms.least_bytes is None:
+        return
+    rows = table.rows
+    small = table.asked < terms.least_bytes * (1 - RELATIVE)
+    slack = table.slack[table.owner]
+    waits = small & (table.asked > 0) & (rows.grant > rows.request + slack)
+    for k in marked(waits):
+        text = (
+            f"phase {rows.phase[k]} of {float(table.asked[k])!r} bytes waits until "
+            f"{float(rows.grant[k])!r}, but needs no turn"
+        )
+        yield violation("turns", table.name(table.owner[k]), text)
+    moving = (rows.rate > 0) & ~small[table.share]
+    if not moving.any():
+        return
+    totals = _totals(terms, table, moving)
+    excess = totals.peak - terms.storage
+    for at in _lasting(totals.time, excess > RELATIVE * terms.storage):
+        text = (
+            f"turns for {totals.peak[at]:.9g} bytes/s at {float(totals.time[at])!r}, "
+            f"the storage takes {terms.storage!r}"
+        )
+        yield violation("turns", "storage", text, float(excess[at]))
 
 
 class Totals(NamedTuple):

@@ -17,7 +17,8 @@ class Terms:
     """The problem, with the settings of the run that the plan states.
 
     ``ef`` is the expansion factor. ``closed`` tells whether jobs wait in a queue for
-    free nodes.
+    free nodes. Requests of less than ``least_bytes`` need no turn (rule 54; None: the
+    policy is another one).
     """
 
     problem: BatchIoProblem
@@ -25,6 +26,7 @@ class Terms:
     top: bool
     ef: float
     closed: bool
+    least_bytes: float | None = None
 
     @classmethod
     def of(cls, problem: BatchIoProblem, plan: BatchIoPlan | None) -> Terms:
@@ -35,7 +37,9 @@ class Terms:
         """
         if plan is None:
             return cls(problem, None, False, 1.0, True)
-        return cls(problem, plan.policy, plan.top, plan.ef, plan.loop == "closed")
+        least = (plan.settings or {}).get("least_bytes")
+        closed = plan.loop == "closed"
+        return cls(problem, plan.policy, plan.top, plan.ef, closed, least)
 
     @property
     def storage(self) -> float:

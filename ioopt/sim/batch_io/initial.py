@@ -285,6 +285,7 @@ def _view(
         out=make.ints(np.arange(places)),
         top=policy.top,
         power=1,
+        least=policy.least,
         keys=_reals(make, places, 0.0),
         order=_wholes(make, places),
         depths=_reals(make, places, 0.0),

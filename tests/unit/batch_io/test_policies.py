@@ -8,6 +8,7 @@ from batch_io_traces import FLAT, by_hand, random_trace, view
 from conftest import ENGINES
 
 import ioopt
+from ioopt.checks.batch_io.check import check
 from ioopt.decisions.batch_io import IoPolicy, View
 from ioopt.embed import IoArbiter
 from ioopt.errors import UsageError
@@ -186,6 +187,8 @@ def test_policies_say_what_engines_may_assume() -> None:
         ("base-line", {"share": "per-core"}, "per-application"),
         ("adaptive", {"share": "even-split"}, "no setting 'share'"),
         ("fill", {"alpha": -1}, "alpha"),
+        ("turns", {"least_bytes": -1}, "least_bytes"),
+        ("cons-fcfs", {"least_bytes": 1}, "least_bytes is .* give preempt=no"),
     ],
 )
 def test_refusals(name: str, settings: dict[str, object], words: str) -> None:
@@ -211,6 +214,57 @@ def test_least_delay_lets_narrow_requests_run_together() -> None:
         for job, nodes, size in (("wide", 8, 7.0), ("x", 2, 8.0), ("y", 2, 8.0)):
             arbiter.request(job, nodes, size, 0.0)
         assert tuple(arbiter.decide(0.0).values()) == granted
+
+
+THREE_STEPS = by_hand(
+    [
+        (1, 0, 2, 100, [(0, 200)]),
+        (2, 1, 1, 100, [(0, 30)]),
+        (3, 2, 2, 100, [(0, 200)]),
+    ],
+    {"node_bytes_per_second": 10, "storage_bytes_per_second": 20},
+)
+"""On nodes of 10 B/s before a storage of 20 B/s, all to write: job 1 (2 nodes, 200 B),
+at 1 s job 2 (1 node, 30 B), at 2 s job 3 (2 nodes, 200 B).
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_turns_of_large_requests_by_hand(engine: str) -> None:
+    """Requests of 100 B or more need a turn. Job 1 has moved 20 B at 1 s. Then job 2
+    begins at once and shares with it: 20/3 B/s of 20 B/s on its one node of three, so
+    its 30 B take 4.5 s, until 5.5 s. Job 1 has 180 - 4.5 x 40/3 = 120 B left then, and
+    ends at 11.5 s; job 3 has its turn after it, until 21.5 s.
+
+    With turns for all, job 1 ends at 10 s, job 2 at 13 s and job 3 at 23 s.
+    """
+    trace = Trace.of(ioopt.load(THREE_STEPS))
+    starts = (trace.submit, [-1] * 3)
+    for least, ends in ((100, [11.5, 5.5, 21.5]), (30, [10, 13, 23])):
+        turns = policy("turns", least_bytes=least)
+        run = run_trace(trace, turns, engine=engine, starts=starts)
+        assert list(run.end) == pytest.approx(ends)
+
+
+def test_turns_of_large_requests_are_checked() -> None:
+    """The plan states the least size, which the checker reads: with another one the
+    small request should not have shared, or a large one should have waited.
+    """
+    for problem in (ioopt.load(THREE_STEPS), *map(random_trace, range(3))):
+        sizes = [phase.io_bytes for job in problem.jobs for phase in job.phases]
+        least = sorted(sizes)[len(sizes) // 2] + 1
+        result = ioopt.solve(problem, "turns", settings={"least_bytes": least})
+        assert result.plan["settings"] == {"preempt": False, "least_bytes": least}
+        assert not check(problem, result.plan, result.schedule).violations
+    problem = ioopt.load(THREE_STEPS)
+    for solver, wrong, words in (
+        ("base-line", 30, "turns for 30"),
+        ("turns", 100, "needs no turn"),
+    ):
+        schedule = ioopt.solve(problem, solver).schedule
+        plan = ioopt.solve(problem, "turns", settings={"least_bytes": wrong}).plan
+        found = check(problem, plan, schedule).violations
+        assert found[0].rule == "turns" and words in found[0].message
 
 
 def test_exact_arithmetic_has_the_key_of_least_delay() -> None:
