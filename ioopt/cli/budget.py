@@ -401,13 +401,18 @@ def _engines(found: Json) -> str:
         return ""
     if found["fits"]["way"] in ("default", "nextflow"):
         return "Nextflow: "
-    least = _size(caps["peak_bytes"])
     others = {"setting": "with Snakemake and ioopt", "plan": "by a plan of ioopt"}
     other = others[found["fits"]["way"]]
-    no = f"no (its least is {least} with caps)"
+    no = f"no caps found ({_least_tried(caps)})"
     if caps["search_cut"]:
         no = "not known (the time limit ended the search of caps)"
     return f"Nextflow: {no}; {other}: "
+
+
+def _least_tried(caps: Json) -> str:
+    """Return the least peak of the *caps* that were tried, and how many were."""
+    tried = counted(caps["simulated"], "setting")
+    return f"least peak of {tried} tried: {_size(caps['peak_bytes'])}"
 
 
 def _if_reads(found: Json, word: str = "if") -> str:
@@ -651,8 +656,7 @@ def _nextflow_cell(found: Json) -> str:
     """
     caps = found["nextflow"]
     if caps["peak_bytes"] > found["quota_bytes"]:
-        least = _size(caps["peak_bytes"])
-        return f"none of the caps tried keeps the quota (least peak {least})"
+        return f"no caps found that keep the quota ({_least_tried(caps)})"
     settings = []
     if caps["tasks"] < found["cores"]:
         settings.append(f"queueSize {caps['tasks']}")
