@@ -203,8 +203,7 @@ def _use_quota(search: Search, forks: Mapping[str, int]) -> None:
     )
     _loosen(search, forks, [process for process in written if process in forks])
     search.largest(lambda k: search.keeps({}, k), problem.cores)
-    levels = zip(processes(problem), problem.levels, strict=True)
-    first = sorted({process for process, level in levels if level == 0})
+    first = _first(problem)
     search.largest(lambda k: search.keeps(dict.fromkeys(first, k)), most)
     start = 2
     while start <= same and not search.over:
@@ -216,10 +215,11 @@ def _tightest(search: Search) -> Iterator[Json]:
     """Simulate caps whose peak is small, and yield after each run the one with the
     least peak so far.
 
-    No caps, a cap of 1 for each process, and one for one of the processes that write
-    most are tried. From the best on, the cap of one process after the other is set or
-    taken away where that lowers the peak. At most
-    :data:`MOST_TIGHT` runs are simulated, so the caps do not depend on the quota.
+    No caps are tried, then caps of 1: for each process, for all tasks together, for
+    each process whose tasks depend on no other task, and for one of the processes that
+    write most. From the best on, the cap of one process after the other is set or taken
+    away where that lowers the peak. At most :data:`MOST_TIGHT` runs are simulated. The
+    caps do not depend on the quota.
     """
     written = _written(search.problem)
     heavy = written[: -HEAVIEST - 1 : -1]
@@ -228,11 +228,13 @@ def _tightest(search: Search) -> Iterator[Json]:
     def peak_first(row: Json) -> tuple[int, float, int]:
         return row["peak_bytes"], row["makespan_seconds"], len(row["forks"])
 
-    def settings() -> Iterator[dict[str, int]]:
-        yield {}
-        yield dict.fromkeys(written, 1)
+    def settings() -> Iterator[tuple[int, dict[str, int]]]:
+        yield cores, {}
+        yield cores, dict.fromkeys(written, 1)
+        yield 1, {}
+        yield cores, dict.fromkeys(_first(search.problem), 1)
         for process in heavy:
-            yield {process: 1}
+            yield cores, {process: 1}
         start = None
         while start != best["forks"]:
             start = best["forks"]
@@ -240,14 +242,20 @@ def _tightest(search: Search) -> Iterator[Json]:
                 forks = dict(best["forks"])
                 if forks.pop(process, None) is None:
                     forks[process] = 1
-                yield forks
+                yield best["tasks"], forks
 
     best = search.run(cores, {})
-    for simulated, forks in enumerate(islice(settings(), MOST_TIGHT)):
+    for simulated, setting in enumerate(islice(settings(), MOST_TIGHT)):
         if simulated >= LEAST_TIGHT and search.late:
             return
-        best = min(best, search.run(cores, forks), key=peak_first)
+        best = min(best, search.run(*setting), key=peak_first)
         yield best
+
+
+def _first(problem: WorkDirectoryProblem) -> list[str]:
+    """Return the processes with a task that depends on no other task."""
+    levels = zip(processes(problem), problem.levels, strict=True)
+    return sorted({process for process, level in levels if level == 0})
 
 
 def _written(problem: WorkDirectoryProblem) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 
 from ioopt.budget import SNAKEMAKE, TRACE, answer, nextflow
 from ioopt.budget.nextflow import choose_caps
-from ioopt.budget.noise import safety
+from ioopt.budget.noise import Noise, _runs_planned_with, noisy_runs, safety
 from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
 
@@ -112,7 +112,7 @@ def test_a_yes_that_most_noisy_runs_break_is_not_safe(run, trace, no_searches):
     words = ("budget", *trace, "--size-noise", "0.2", "--quota")
     code, text, _ = run(*words, "18")
     assert code == 0 and first_row(text).startswith(
-        "fits Nextflow: no caps found (least peak of 8 settings tried: 25 B); with "
+        "fits Nextflow: no caps found (least peak of 9 settings tried: 25 B); with "
         "Snakemake and ioopt: "
         "not safely with a limit of 18 B (2 of 20 noisy runs kept the quota); yes with "
         "a limit of 14 B (all kept it); then needs 18 B of 18 B; takes 2.083 min ("
@@ -125,11 +125,36 @@ def test_a_yes_that_most_noisy_runs_break_is_not_safe(run, trace, no_searches):
     assert code == 4 and "not safely (0 of 20 noisy runs kept the quota)" in (
         first_row(text)
     )
-    assert first_row(text).endswith("no safe setting was found")
-    assert "--scheduler" not in text
+    found = asked(run, *trace, "--size-noise", "0.2", "--quota", "9")[1]
+    noise = found["noise"]
+    assert noise["plan_bytes"] is None and noise["safe_bytes"] >= 9
+    safe, limit = noise["safe_bytes"], noise["safe_plan_bytes"]
+    assert first_row(text).endswith(
+        f"no safe setting was found; all keep a quota of {safe} B, the smallest tried, "
+        f"with --scheduler ioopt --scheduler-ioopt-disk-mb {limit}B "
+        f"--scheduler-ioopt-in-flight {found['setting']['in_flight']} "
+        "--scheduler-ioopt-policy submission"
+    )
+    assert "not tried" not in text
+    assert "\n--scheduler" not in text
     code, text, err = run(*words, "28", "--nextflow", "nf.config")
     assert code == 4 and "not written: few noisy runs keep the quota" in err
     assert "for more room, ask with --quota" in first_row(text)
+
+
+def test_noisy_runs_name_a_quota_that_all_of_them_keep():
+    """Where larger sizes break the quota and leave room for no task with a smaller
+    limit, the quota that is named holds all runs that are planned with the limit named.
+    """
+    problem = many_samples(150)
+    setting = {"policy": "depth-first", "in_flight": 4}
+    sizes = Noise(0.0, 0.2)
+    told = noisy_runs(problem, setting, sizes, Deadline(None))
+    assert told["kept"] < told["runs"] and told["plan_bytes"] is None
+    limit = told["safe_plan_bytes"]
+    runs = _runs_planned_with(limit, problem, setting, sizes, Deadline(None))
+    assert len(runs) == 20 and all(run.seconds is not None for run in runs)
+    assert max(run.peak for run in runs) <= told["safe_bytes"]
 
 
 @pytest.mark.parametrize(("kept", "told"), [(20, "safe"), (10, "tight"), (9, "unsafe")])
@@ -265,7 +290,7 @@ def test_what_is_asked_by_hand(run, trace, tmp_path):
     assert code == 0 and "9 B (proven)" in text
     assert "2.333 min, peak 9 B, 4.00 x the time by default" in text
     assert first_row(text) == (
-        "fits Nextflow: no caps found (least peak of 8 settings tried: 25 B); with "
+        "fits Nextflow: no caps found (least peak of 9 settings tried: 25 B); with "
         "Snakemake and ioopt: "
         "yes, but no room left (--size-noise 0.1 tries larger files); needs 9 B of 9 "
         "B; takes 2.333 min; add to the snakemake command: --scheduler ioopt "
@@ -589,7 +614,7 @@ def test_noisy_runs_count_the_bytes_that_are_real(run, trace):
     exact = asked(run, *words)[1]["noise"]
     assert exact["runs"] == 20 and exact["peak_bytes"] <= exact["plan_bytes"] == 18
     noise = asked(run, *words, "--size-noise", "0.2")[1]["noise"]
-    assert noise["peak_bytes"] > 18 and noise["tried"] and 9 <= noise["plan_bytes"] < 18
+    assert noise["peak_bytes"] > 18 and 9 <= noise["plan_bytes"] < 18
 
 
 @pytest.mark.parametrize("limit", ["0.02", "0.3"])
