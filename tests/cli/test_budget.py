@@ -7,6 +7,7 @@ import json
 import math
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -233,6 +234,23 @@ def test_what_is_stated_of_reads_is_no_assumption(run, trace, tmp_path):
     (tmp_path / "qc.json").write_text(json.dumps(QC))
     code, _, err = run("budget", "qc.json", "--reads-all", "QC")
     assert code == 2 and "--reads-all QC: is for a trace" in err
+
+
+def test_a_report_that_no_disk_holds_is_imported_by_what_it_reads(run, trace):
+    """MAP2 (a) reads the 6 bytes of TRIM (a) and writes 3: 7 bytes of disk are too
+    few, and the cores are not.
+    """
+    words = ("import", "nextflow-trace", *trace[:3], "-o", "made.json", "--machine")
+    machine = "nodes=1,cores=4,disk=7B,remote_rate=1MB/s"
+    assert run(*words, machine)[0] == 0
+    code, _, err = run("solve", "made.json")
+    assert code == 2 and "bytes of disk (most of a node: 7)" in err
+    assert "core" not in err and "with --reads-own MAP2); no node has all" in err
+    own = ("--reads-own", "MAP2", "--reads-own", "CALL")
+    code, _, err = run(*words, machine, *own)
+    made = json.loads(Path("made.json").read_text())
+    reads = {task["id"]: task["inputs"] for task in made["tasks"]}
+    assert code == 0 and "TRIM (a) wrote" not in reads["MAP2 (a)"]
 
 
 def test_what_the_time_limit_ended_is_in_the_first_row(run, monkeypatch):
