@@ -547,7 +547,8 @@ class ReplicationProblem(base.Problem, base.Lean):
             if most[what] != UNLIMITED and amount > int(most[what])
         ]
         hint = ""
-        if "Nextflow" in str((self.meta or {}).get("source")) and not self.is_shared:
+        traced = "Nextflow" in str((self.meta or {}).get("source"))
+        if traced and self.predecessors[k] and not self.is_shared:
             process = task.id.partition(" (")[0]
             hint = (
                 " (if it reads only bytes of its own, import the trace with "

@@ -237,14 +237,16 @@ def test_what_is_stated_of_reads_is_no_assumption(run, trace, tmp_path):
 
 
 def test_a_report_that_no_disk_holds_is_imported_by_what_it_reads(run, trace):
-    """MAP2 (a) reads the 6 bytes of TRIM (a) and writes 3: 7 bytes of disk are too
-    few, and the cores are not.
+    """MAP2 (a) reads the 6 bytes of TRIM (a) and writes 30: a disk of 20 bytes is too
+    small, and the cores are not.
     """
+    text = Path("trace.txt").read_text().replace("s\t1\t6\t3", "s\t1\t6\t30")
+    Path("trace.txt").write_text(text)
     words = ("import", "nextflow-trace", *trace[:3], "-o", "made.json", "--machine")
-    machine = "nodes=1,cores=4,disk=7B,remote_rate=1MB/s"
+    machine = "nodes=1,cores=4,disk=20B,remote_rate=1MB/s"
     assert run(*words, machine)[0] == 0
     code, _, err = run("solve", "made.json")
-    assert code == 2 and "bytes of disk (most of a node: 7)" in err
+    assert code == 2 and "takes 36 bytes of disk (most of a node: 20) (if it" in err
     assert "core" not in err and "with --reads-own MAP2); no node has all" in err
     own = ("--reads-own", "MAP2", "--reads-own", "CALL")
     code, _, err = run(*words, machine, *own)
