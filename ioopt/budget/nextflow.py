@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from ioopt.budget import NF_BOOST, TRACE
 from ioopt.options import Deadline
@@ -20,6 +21,14 @@ from ioopt.units import counted, quantity
 
 MOST_RUNS = 120
 """The largest number of runs to simulate in the search for caps."""
+HEAVIEST = 12
+"""The number of processes, of those that write most, to cap one by one for the least
+peak.
+"""
+MOST_TIGHT = 60
+"""The largest number of runs to simulate in the search for the least peak."""
+LEAST_TIGHT = 2
+"""The number of these runs to simulate however short the time is."""
 
 
 def processes(problem: WorkDirectoryProblem) -> list[str]:
@@ -93,8 +102,11 @@ class Search:
         """Return whether no more runs may be simulated; ``cut`` is set if this is so
         because the deadline passed.
         """
-        if len(self.rows) >= MOST_RUNS:
-            return True
+        return len(self.rows) >= MOST_RUNS or self.late
+
+    @property
+    def late(self) -> bool:
+        """Return whether the deadline passed; ``cut`` is set if so."""
         self.cut = self.cut or self.deadline.expired()
         return self.cut
 
@@ -114,6 +126,17 @@ class Search:
         """
         row = self.run(tasks or self.problem.cores, forks)
         return bool(row["peak_bytes"] <= (self.problem.quota_bytes or 0))
+
+    def quickest(self, least: int, most: int) -> Json | None:
+        """Return the quickest run whose peak is between *least* and *most* bytes, the
+        one with fewer caps of two; None if there is none.
+        """
+        rows = [r for r in self.rows.values() if least <= r["peak_bytes"] <= most]
+        return min(
+            rows,
+            key=lambda row: (row["makespan_seconds"], len(row["forks"])),
+            default=None,
+        )
 
     def largest(self, keeps: Keeps, most: int, known: int = 0) -> int:
         """Return the largest cap up to *most* that *keeps* the quota, or *known*, which
@@ -138,40 +161,101 @@ def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
     """Return the caps with which the simulated run is quickest and keeps the quota,
     with the metrics of the run; no caps if none are needed.
 
-    If no caps keep the quota, the caps whose run exceeds it least are returned, and
+    If no caps keep the quota, the caps with the least peak are returned.
     ``search_cut`` says whether the deadline ended the search after ``simulated`` runs.
-    First one cap is set for all tasks together, for each process, and for each process
-    whose tasks depend on no other task, as large as the quota allows. Then caps for
-    each process are loosened (:func:`_loosen`).
+    First caps are looked for whose peak is least (:func:`_tightest`), until one keeps
+    the quota, and loosened (:func:`_loosen`). Then one cap is set for all tasks
+    together, for each process, and for each process whose tasks depend on no other
+    task, as large as the quota allows.
+
+    Whether caps are found is monotone in the quota: caps whose peak is below all that
+    the search for the least peak found are not returned, because a smaller quota, which
+    its own search may not find caps for, would have to be refused.
     """
     search = Search(problem, deadline)
     quota = problem.quota_bytes or 0
-    if not search.keeps({}):
-        written = _written(problem)
-        widest = Counter(processes(problem))
-        most = min(problem.cores, max(widest.values()))
-        # The least caps are tried however short the time is.
-        known = int(search.keeps(dict.fromkeys(written, 1)))
-        same = search.largest(
-            lambda k: search.keeps(dict.fromkeys(written, k)), most, known
-        )
-        if same:
-            _loosen(search, dict.fromkeys(written, 1), written)
-        search.largest(lambda k: search.keeps({}, k), problem.cores)
-        levels = zip(processes(problem), problem.levels, strict=True)
-        first = sorted({process for process, level in levels if level == 0})
-        search.largest(lambda k: search.keeps(dict.fromkeys(first, k)), most)
-        start = 2
-        while start <= same and not search.over:
-            _loosen(search, dict.fromkeys(written, start), written)
-            start *= 2
-
-    def over_then_slow(row: Json) -> tuple[int, float, int]:
-        over = max(0, row["peak_bytes"] - quota)
-        return over, row["makespan_seconds"], len(row["forks"])
-
-    best = min(search.rows.values(), key=over_then_slow)
+    least = search.run(problem.cores, {})
+    tightest = _tightest(search)
+    if least["peak_bytes"] > quota:
+        for least in tightest:
+            if least["peak_bytes"] <= quota:
+                _use_quota(search, least["forks"])
+                break
+    quickest = search.quickest(0, quota)
+    if quickest and quickest["peak_bytes"] < least["peak_bytes"]:
+        for least in tightest:
+            if least["peak_bytes"] <= quickest["peak_bytes"]:
+                break
+    best = search.quickest(least["peak_bytes"], quota) or least
     return best | {"search_cut": search.cut, "simulated": len(search.rows)}
+
+
+def _use_quota(search: Search, forks: Mapping[str, int]) -> None:
+    """Simulate caps that are as large as the quota allows; the caps *forks* keep it."""
+    problem = search.problem
+    written = _written(problem)
+    widest = Counter(processes(problem))
+    most = min(problem.cores, max(widest.values()))
+    same = search.largest(
+        lambda k: search.keeps(dict.fromkeys(written, k)),
+        most,
+        int(search.keeps(dict.fromkeys(written, 1))),
+    )
+    _loosen(search, forks, [process for process in written if process in forks])
+    search.largest(lambda k: search.keeps({}, k), problem.cores)
+    first = _first(problem)
+    search.largest(lambda k: search.keeps(dict.fromkeys(first, k)), most)
+    start = 2
+    while start <= same and not search.over:
+        _loosen(search, dict.fromkeys(written, start), written)
+        start *= 2
+
+
+def _tightest(search: Search) -> Iterator[Json]:
+    """Simulate caps whose peak is small, and yield after each run the one with the
+    least peak so far.
+
+    No caps are tried, then caps of 1: for each process, for all tasks together, for
+    each process whose tasks depend on no other task, and for one of the processes that
+    write most. From the best on, the cap of one process after the other is set or taken
+    away where that lowers the peak. At most :data:`MOST_TIGHT` runs are simulated. The
+    caps do not depend on the quota.
+    """
+    written = _written(search.problem)
+    heavy = written[: -HEAVIEST - 1 : -1]
+    cores = search.problem.cores
+
+    def peak_first(row: Json) -> tuple[int, float, int]:
+        return row["peak_bytes"], row["makespan_seconds"], len(row["forks"])
+
+    def settings() -> Iterator[tuple[int, dict[str, int]]]:
+        yield cores, {}
+        yield cores, dict.fromkeys(written, 1)
+        yield 1, {}
+        yield cores, dict.fromkeys(_first(search.problem), 1)
+        for process in heavy:
+            yield cores, {process: 1}
+        start = None
+        while start != best["forks"]:
+            start = best["forks"]
+            for process in heavy:
+                forks = dict(best["forks"])
+                if forks.pop(process, None) is None:
+                    forks[process] = 1
+                yield best["tasks"], forks
+
+    best = search.run(cores, {})
+    for simulated, setting in enumerate(islice(settings(), MOST_TIGHT)):
+        if simulated >= LEAST_TIGHT and search.late:
+            return
+        best = min(best, search.run(*setting), key=peak_first)
+        yield best
+
+
+def _first(problem: WorkDirectoryProblem) -> list[str]:
+    """Return the processes with a task that depends on no other task."""
+    levels = zip(processes(problem), problem.levels, strict=True)
+    return sorted({process for process, level in levels if level == 0})
 
 
 def _written(problem: WorkDirectoryProblem) -> list[str]:

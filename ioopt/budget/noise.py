@@ -22,6 +22,10 @@ LOWERED = 0.97
 """The largest ratio between a quota for planning and the quota that was tried before
 it.
 """
+RAISED = (1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5)
+"""Quotas for planning to try, as multiples of the quota, where runs with all smaller
+ones got stuck.
+"""
 
 
 class Noise(NamedTuple):
@@ -35,6 +39,19 @@ class Noise(NamedTuple):
 
 USUAL = Noise(0.3, 0.0)
 """The noise if none is asked for, where a fit hangs on the times of tasks."""
+
+
+NOT_PLANNED: Json = dict.fromkeys(
+    (
+        "plan_bytes",
+        "plan_peak_bytes",
+        "plan_median_seconds",
+        "safe_bytes",
+        "safe_plan_bytes",
+        "safe_tried_bytes",
+    )
+)
+"""What is said on quotas for planning where none was looked for."""
 
 
 class NoisyRun(NamedTuple):
@@ -98,33 +115,50 @@ def noisy_runs(
 
     The factors on times and sizes are log-normal. The dispatcher decides on estimates,
     and learns the true bytes of a task once the task has ended. In the answer,
-    ``plan_bytes`` is a smaller quota for planning, with which all runs stay within the
-    quota of *problem*. ``tried`` is true if runs with this smaller quota were
-    simulated, and all of them stayed within the quota; ``plan_peak_bytes`` and
-    ``plan_median_seconds`` are the figures of these runs.
+    ``plan_bytes`` is the largest quota for planning that was tried with which all runs
+    stay within the quota of *problem*; ``plan_peak_bytes`` and ``plan_median_seconds``
+    are the figures of these runs. All three are None if there is none. Then
+    ``safe_bytes`` is the smallest quota that all runs with some quota for planning,
+    ``safe_plan_bytes``, kept: their peak. If larger quotas for planning were tried in
+    vain, it is None, and ``safe_tried_bytes`` is the largest of them.
     """
     quota = problem.quota_bytes or 0
-    plan_bytes = quota
-    tried = False
+    least = Question.of(problem, order=least_order(problem), least_known=True).found
     first = _runs_planned_with(quota, problem, setting, noise, deadline)
-    runs = first
-    for _ in range(MOST_LOWERED):
+    told = _told(first, quota, noise) | NOT_PLANNED
+    ended: list[tuple[int, int]] = []  # peaks, and quotas for planning
+    plan_bytes, runs = quota, first
+    for _ in range(MOST_LOWERED + 1):
         if len(runs) < len(first):  # no order keeps the quota, or no time is left
             break
-        peak = max(run.peak for run in runs)
-        stuck = any(run.seconds is None for run in runs)
-        tried = peak <= quota and not stuck
-        if tried:
+        planned = _told(runs, quota, noise)
+        peak = planned["peak_bytes"]
+        if not planned["stuck"]:
+            ended.append((peak, plan_bytes))
+            if peak <= quota:
+                return told | {
+                    "plan_bytes": plan_bytes,
+                    "plan_peak_bytes": peak,
+                    "plan_median_seconds": planned["median_seconds"],
+                }
+        lower = max(least, _short(plan_bytes * min(LOWERED, quota / max(1, peak))))
+        if lower >= plan_bytes:
             break
-        plan_bytes = _short(plan_bytes * min(LOWERED, quota / max(1, peak)))
+        plan_bytes = lower
         runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
-    planned = _told(runs, quota, noise) if runs else {}
-    return _told(first, quota, noise) | {
-        "plan_bytes": plan_bytes,
-        "tried": tried,
-        "plan_peak_bytes": planned.get("peak_bytes"),
-        "plan_median_seconds": planned.get("median_seconds"),
-    }
+    larger = (ceil(quota * factor) for factor in RAISED)
+    for plan_bytes in () if ended else larger:
+        runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
+        if len(runs) < len(first):
+            break
+        told["safe_tried_bytes"] = plan_bytes
+        if all(run.seconds is not None for run in runs):
+            ended.append((max(run.peak for run in runs), plan_bytes))
+            break
+    if ended:
+        peak, told["safe_plan_bytes"] = min(ended)
+        told["safe_bytes"] = _short(peak, up=True)
+    return told
 
 
 def blind_runs(
@@ -136,7 +170,8 @@ def blind_runs(
     """Simulate an *engine* that looks at no bytes, with times and sizes that differ
     from the estimates.
 
-    The answer is that of :func:`noisy_runs`; no quota for planning belongs to it.
+    The answer is that of :func:`noisy_runs`; no quota for planning belongs to it, and
+    ``safe_bytes`` is the peak of all runs.
     """
     runs: list[NoisyRun] = []
     for seed in range(NOISY_RUNS):
@@ -147,15 +182,15 @@ def blind_runs(
         metrics = carried_out(real, plan).metrics
         runs.append(NoisyRun(metrics["makespan_seconds"], metrics["peak_bytes"]))
     told = _told(runs, problem.quota_bytes or 0, noise)
-    return told | {"plan_bytes": None, "tried": False}
+    return told | NOT_PLANNED | {"safe_bytes": _short(told["peak_bytes"], up=True)}
 
 
-def _short(size: float) -> int:
-    """Return *size* rounded down to four digits, so that what is printed is what was
-    tried.
+def _short(size: float, up: bool = False) -> int:
+    """Return *size* rounded down, or *up*, to four digits, so that what is printed is
+    what was tried.
     """
     unit = 10 ** max(0, len(str(int(size))) - 4)
-    return int(size) // unit * unit
+    return (ceil(size / unit) if up else int(size) // unit) * unit
 
 
 def safety(noise: Json) -> str:

@@ -34,6 +34,22 @@ Examples:
 """
 
 
+reads_all_option = click.option(
+    "--reads-all",
+    metavar="PROCESS",
+    multiple=True,
+    help="For a trace: the tasks of PROCESS read all files of the tasks before "
+    "them; a pattern such as 'SAMTOOLS_*' will do. May be repeated.",
+)
+reads_own_option = click.option(
+    "--reads-own",
+    metavar="PROCESS",
+    multiple=True,
+    help="For a trace: the tasks of PROCESS wait for the tasks before them and "
+    "read none of their files, like a report from logs. May be repeated.",
+)
+
+
 def recorded(command: Any) -> Any:
     """Add to *command* the options that describe a recorded workflow and its
     machine.
@@ -53,20 +69,8 @@ def recorded(command: Any) -> Any:
             type=PATH,
             help="For a trace: the run's DAG, made by -with-dag.",
         ),
-        click.option(
-            "--reads-all",
-            metavar="PROCESS",
-            multiple=True,
-            help="For a trace: the tasks of PROCESS read all files of the tasks before "
-            "them; a pattern such as 'SAMTOOLS_*' will do. May be repeated.",
-        ),
-        click.option(
-            "--reads-own",
-            metavar="PROCESS",
-            multiple=True,
-            help="For a trace: the tasks of PROCESS wait for the tasks before them and "
-            "read none of their files, like a report from logs. May be repeated.",
-        ),
+        reads_all_option,
+        reads_own_option,
         click.option(
             "--scratch",
             type=click.FloatRange(min=0),
@@ -401,13 +405,18 @@ def _engines(found: Json) -> str:
         return ""
     if found["fits"]["way"] in ("default", "nextflow"):
         return "Nextflow: "
-    least = _size(caps["peak_bytes"])
     others = {"setting": "with Snakemake and ioopt", "plan": "by a plan of ioopt"}
     other = others[found["fits"]["way"]]
-    no = f"no (its least is {least} with caps)"
+    no = f"no caps found ({_least_tried(caps)})"
     if caps["search_cut"]:
         no = "not known (the time limit ended the search of caps)"
     return f"Nextflow: {no}; {other}: "
+
+
+def _least_tried(caps: Json) -> str:
+    """Return the least peak of the *caps* that were tried, and how many were."""
+    tried = counted(caps["simulated"], "setting")
+    return f"least peak of {tried} tried: {_size(caps['peak_bytes'])}"
 
 
 def _if_reads(found: Json, word: str = "if") -> str:
@@ -458,7 +467,7 @@ def _safely(found: Json) -> str:
             f"{_size(limit)} (all kept it)"
         )
     if found["fits"]["safety"] == "tight":
-        safe = ""
+        safe = _room(found) if found["fits"]["way"] == "setting" else ""
         if limit < found["quota_bytes"]:
             safe = f"; all with a limit of {_size(limit)}"
         return f"yes, but tight ({kept}{safe})"
@@ -474,7 +483,7 @@ def _limit(found: Json) -> int:
     """
     noise = found["noise"]
     quota: int = found["quota_bytes"]
-    if noise is None or not noise["plan_bytes"] or not noise["tried"]:
+    if noise is None or noise["plan_bytes"] is None:
         return quota
     return min(quota, noise["plan_bytes"])
 
@@ -488,14 +497,20 @@ def _no_safe_way(found: Json) -> bool:
 
 
 def _room(found: Json) -> str:
-    """Return the words that name a smaller quota to ask with, for an engine that looks
-    at no bytes.
+    """Return the words that name a quota that all noisy runs keep and, for an engine
+    that looks at no bytes, a smaller quota to ask with.
     """
     noise = found["noise"]
-    if noise["plan_bytes"] is not None:
-        return ""
+    if noise["safe_bytes"] is None:
+        if noise["safe_tried_bytes"] is None:
+            return ""
+        return f"; nor with a limit of up to {_size(noise['safe_tried_bytes'])}"
+    safe = f"; all keep a quota of {_size(noise['safe_bytes'])}"
+    if noise["safe_plan_bytes"] is not None:
+        options = _snakemake_options(found, noise["safe_plan_bytes"])
+        return f"{safe}, the smallest tried, with {options}"
     asked = found["quota_bytes"] ** 2 // noise["peak_bytes"]
-    return f"; for more room, ask with --quota {_size(asked).replace(' ', '')}"
+    return f"{safe}; for more room, ask with --quota {_size(asked).replace(' ', '')}"
 
 
 def _processes(names: Sequence[str]) -> str:
@@ -547,12 +562,14 @@ def _lines(found: Json, nextflow: str | None) -> list[str]:
     return []
 
 
-def _snakemake_options(found: Json) -> str:
-    """Return the options of Snakemake for the setting that keeps the quota."""
+def _snakemake_options(found: Json, limit: int | None = None) -> str:
+    """Return the options of Snakemake for the setting that keeps the quota, or for the
+    same setting with another *limit*.
+    """
     setting = found["setting"]
     options = [
         "--scheduler ioopt",
-        f"--scheduler-ioopt-disk-mb {_megabytes(_limit(found))}",
+        f"--scheduler-ioopt-disk-mb {_megabytes(limit or _limit(found))}",
         f"--scheduler-ioopt-in-flight {setting['in_flight']}",
     ]
     if setting["policy"] != DEFAULT_POLICY:
@@ -651,8 +668,7 @@ def _nextflow_cell(found: Json) -> str:
     """
     caps = found["nextflow"]
     if caps["peak_bytes"] > found["quota_bytes"]:
-        least = _size(caps["peak_bytes"])
-        return f"none of the caps tried keeps the quota (least peak {least})"
+        return f"no caps found that keep the quota ({_least_tried(caps)})"
     settings = []
     if caps["tasks"] < found["cores"]:
         settings.append(f"queueSize {caps['tasks']}")
@@ -684,12 +700,10 @@ def _noise_cell(found: Json) -> str:
     text += f"median {_time(noise['median_seconds'])}"
     text += f", worst {_time(noise['worst_seconds'])}"
     text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
-    plan = noise["plan_bytes"]
-    if plan is None and noise["kept"] < noise["runs"]:
-        return f"{text}{_room(found)}"
-    if plan is None or (plan == quota and noise["tried"]):
+    if noise["kept"] == noise["runs"]:
         return text
-    why = "not tried"
-    if noise["tried"]:
-        why = "all runs keep the quota"
-    return f"{text}; plan with {_size(plan)}, {plan / quota:.0%} ({why})"
+    plan = noise["plan_bytes"]
+    if plan is None:
+        return text if found["fits"]["way"] == "setting" else f"{text}{_room(found)}"
+    share = f"{plan / quota:.0%}"
+    return f"{text}; plan with {_size(plan)}, {share} (all runs keep the quota)"

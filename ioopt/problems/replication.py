@@ -528,15 +528,35 @@ class ReplicationProblem(base.Problem, base.Lean):
             return (
                 f"reads {wanted} bytes, but the largest disk holds {largest}; no node"
             )
-        most_cores = max(node.cores for node in self.nodes)
-        needs = [f"{counted(task.cores, 'core')} (most of a node: {most_cores})"]
+        needs = [(counted(task.cores, "core"), task.cores, "cores")]
         if task.memory_bytes:
-            most = _largest([node.memory_bytes for node in self.nodes])
-            needs.append(f"{task.memory_bytes} bytes of memory ({most})")
+            needs.append(
+                (f"{task.memory_bytes} bytes of memory", task.memory_bytes, "memory")
+            )
         if not self.is_shared:
-            most = _largest([node.disk_bytes for node in self.nodes])
-            needs.append(f"{wanted} bytes of disk ({most})")
-        return f"takes {', '.join(needs)}; no node has all of it, so none"
+            needs.append((f"{wanted} bytes of disk", wanted, "disk"))
+        most = {
+            "cores": _largest([node.cores for node in self.nodes]),
+            "memory": _largest([node.memory_bytes for node in self.nodes]),
+            "disk": _largest([node.disk_bytes for node in self.nodes]),
+        }
+        told = [f"{need} (most of a node: {most[what]})" for need, _, what in needs]
+        lacking = [
+            text
+            for text, (_, amount, what) in zip(told, needs, strict=True)
+            if most[what] != UNLIMITED and amount > int(most[what])
+        ]
+        hint = ""
+        traced = "Nextflow" in str((self.meta or {}).get("source"))
+        if traced and self.predecessors[k] and not self.is_shared:
+            process = task.id.partition(" (")[0]
+            hint = (
+                " (if it reads only bytes of its own, import the trace with "
+                f"--reads-own {process})"
+            )
+        return (
+            f"takes {', '.join(lacking or told)}{hint}; no node has all of it, so none"
+        )
 
     def require_products_on_nodes(self, what: str) -> None:
         """Raise NotApplicableError if all files are on shared storage.
@@ -561,10 +581,14 @@ class ReplicationProblem(base.Problem, base.Lean):
             )
 
 
+UNLIMITED = "unlimited"
+"""The largest of some sizes, if one of them has no limit."""
+
+
 def _largest(sizes: Sequence[int | None]) -> str:
     """Return the largest of *sizes* as text; None is unlimited."""
     if None in sizes:
-        return "unlimited"
+        return UNLIMITED
     return str(max(size for size in sizes if size is not None))
 
 

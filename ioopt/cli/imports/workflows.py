@@ -4,13 +4,23 @@ from typing import Any
 
 import click
 
-from ioopt.cli.budget import read_recorded, recorded
+from ioopt.cli.budget import (
+    read_recorded,
+    reads_all_option,
+    reads_own_option,
+    recorded,
+)
 from ioopt.cli.imports.common import cluster, import_command
 from ioopt.cli.options import skip_bad_option
 from ioopt.formats.cluster import Machine
 from ioopt.formats.estee.instance import read_estee
 from ioopt.formats.native import dump_json, write_text
-from ioopt.formats.nextflow.trace import Columns, read_nextflow_trace
+from ioopt.formats.nextflow.trace import (
+    ALL_FILES,
+    OWN_BYTES,
+    Columns,
+    read_nextflow_trace,
+)
 from ioopt.formats.saga.instance import read_saga
 from ioopt.formats.wfformat.instance import read_wfformat
 from ioopt.problems.replication import ReplicationProblem
@@ -105,12 +115,16 @@ def import_saga(source: str, machine: Machine) -> ReplicationProblem:
     "follows from it.",
 )
 @skip_bad_option
+@reads_all_option
+@reads_own_option
 def import_nextflow_trace(
     source: str,
     dag: str | None,
     read: Columns,
     machine: Machine,
     skip_bad: float | None,
+    reads_all: tuple[str, ...],
+    reads_own: tuple[str, ...],
 ) -> ReplicationProblem:
     """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 
@@ -118,9 +132,11 @@ def import_nextflow_trace(
     input of the bytes that it read and one output of the bytes that it wrote. A DAG has
     edges between processes, not between tasks. A task therefore waits for those tasks
     of the earlier process that have its tag, or for all of them if none has.
-    Assumptions are printed to standard error.
+    Assumptions are printed to standard error. A task is taken to read all files of the
+    tasks before it, unless --reads-own states that it reads none of them.
     """
-    return read_nextflow_trace(source, dag, machine, read, skip_bad)
+    stated = {ALL_FILES: reads_all, OWN_BYTES: reads_own}
+    return read_nextflow_trace(source, dag, machine, read, skip_bad, stated=stated)
 
 
 WORK_DIRECTORY = """\b
