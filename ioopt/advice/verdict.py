@@ -418,34 +418,52 @@ def _next(advice: Advice) -> str:
             "One draw tells nothing of how starts and assumed I/O change this; its "
             "interval is of weeks of the log only. Next: run with --draws 5"
         )
-    # A figure is asked for only where it could change what to do.
+    if advice.node_rate_given and advice.verdict == Kind.UNCERTAIN:
+        kept = _next_within_noise(advice)
+        if kept:
+            return kept
+    options = _wanted_options(advice)
+    if options:
+        return f"Next: measure as docs/tune.md says, and state {' '.join(options)}"
+    return "Next: give a log of more days, or more --draws."
+
+
+def _next_within_noise(advice: Advice) -> str:
+    """Return what to do next if the interval of the saving holds what is worth a
+    change; empty if a figure that nobody stated decides.
+    """
+    if advice.scale < TRUSTED_SCALE:
+        return (
+            f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, so "
+            "what the jobs really write decides. Next: give Darshan logs (--darshan)."
+        )
+    if _touches(advice):
+        return f"A change is worth it from {WORTH_WORDS} on. {_leave(advice)}"
+    if _touching(advice):
+        return (
+            f"Next: leave all as it is; no setting saves {WORTH_WORDS} at any value "
+            "tried."
+        )
+    return ""
+
+
+def _wanted_options(advice: Advice) -> list[str]:
+    """Return the options with which to state the figures that could change what to
+    do.
+    """
     lines = _deciding(advice)
     if advice.verdict == Kind.UNCERTAIN and not _touches(advice):
         lines = [line for line in _unknown(advice) if line.axis is advice.storage]
     options = [line.option for line in lines]
     if not advice.node_rate_given:
         options.append("--machine node_rate=RATE")
-    elif advice.scale < TRUSTED_SCALE and advice.verdict == Kind.UNCERTAIN:
-        return (
-            f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, so "
-            "what the jobs really write decides. Next: give Darshan logs (--darshan)."
-        )
-    elif advice.verdict == Kind.UNCERTAIN and _touches(advice):
-        return f"A change is worth it from {WORTH_WORDS} on. {_leave(advice)}"
-    elif advice.verdict == Kind.UNCERTAIN and _touching(advice):
-        return (
-            f"Next: leave all as it is; no setting saves {WORTH_WORDS} at any value "
-            "tried."
-        )
-    if options:
-        # All keys of the machine are in one option: node_rate, then storage_rate.
-        rates = sorted(option for option in options if option.startswith(MACHINE))
-        stated = [option for option in options if option not in rates]
-        if rates:
-            keys = ",".join(option.removeprefix(MACHINE) for option in rates)
-            stated.insert(0, MACHINE + keys)
-        return f"Next: measure as docs/tune.md says, and state {' '.join(stated)}"
-    return "Next: give a log of more days, or more --draws."
+    # All keys of the machine are in one option: node_rate, then storage_rate.
+    rates = sorted(option for option in options if option.startswith(MACHINE))
+    stated = [option for option in options if option not in rates]
+    if rates:
+        keys = ",".join(option.removeprefix(MACHINE) for option in rates)
+        stated.insert(0, MACHINE + keys)
+    return stated
 
 
 MOST_LONGER = 12

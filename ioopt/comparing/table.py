@@ -254,30 +254,19 @@ def summary_text(
     names = ["solver", *chosen]
     headers = [columns[name][0] for name in names]
     lines = list(zip(*(columns[name][1:] for name in names), strict=True))
-    said = {told: _said(found[told], parts[told], baseline) for told in parts}
-    every_said = [text for texts_said in said.values() for text in texts_said]
-    if len(parts) > 1 and any("Holm-corrected" in text for text in every_said):
-        for texts_said in said.values():
-            texts_said.append(WITHIN_PARTS)
-    common = [
-        remark
-        for remark in next(iter(said.values()))
-        if all(remark in some for some in said.values())
-    ]
-    own = {
-        told: [remark for remark in some if remark not in common]
-        for told, some in said.items()
-    }
+    own, common = _own_and_common(
+        {told: _said(found[told], rows, baseline) for told, rows in parts.items()}
+    )
     headings = {
         told: f"{_and_count(told, rows)}, by {measure}; ratios to {baseline}"
         for told, rows in parts.items()
     }
-    sides = "l" + "".join(SIDES.get(name, "r") for name in chosen)
     if form == "latex":
+        sides = "l" + "".join(SIDES.get(name, "r") for name in chosen)
         groups = [(_and_count(told, parts[told]), len(found[told])) for told in parts]
-        table = render(
-            headers, lines, form, sides=sides, groups=groups if len(parts) > 1 else ()
-        )
+        if len(parts) == 1:
+            groups = []
+        table = render(headers, lines, form, sides=sides, groups=groups)
         rest = [f"{told}: {text}" for told, some in own.items() for text in some]
         return remarks([*headings.values(), *rest, *common], form, width) + table
     if form == "table":
@@ -287,12 +276,29 @@ def summary_text(
     for told, some in found.items():
         shown, lines = lines[: len(some)], lines[len(some) :]
         table = render(headers, shown, form, width=width, keep=keep)
-        texts.append(
-            headed(headings[told], table, form, width) + remarks(own[told], form, width)
-        )
+        below = remarks(own[told], form, width)
+        texts.append(headed(headings[told], table, form, width) + below)
     if len(texts) > 1:
         texts.append("")
     return "\n".join(texts) + remarks(common, form, width)
+
+
+def _own_and_common(
+    said: Mapping[str, Sequence[str]],
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Divide the remarks on each part into its own ones and those that hold for all."""
+    parts = {told: list(some) for told, some in said.items()}
+    every = [remark for some in parts.values() for remark in some]
+    if len(parts) > 1 and any("Holm-corrected" in remark for remark in every):
+        for some in parts.values():
+            some.append(WITHIN_PARTS)
+    first = next(iter(parts.values()))
+    common = [r for r in first if all(r in some for some in parts.values())]
+    own = {
+        told: [remark for remark in some if remark not in common]
+        for told, some in parts.items()
+    }
+    return own, common
 
 
 def parse_columns(given: str | None) -> tuple[str, ...]:

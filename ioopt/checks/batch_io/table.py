@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,42 @@ from ioopt.result import Violation, violation
 UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
 
 
+class Requests(NamedTuple):
+    """The requests of one row, as lists. ``numbers`` are those of all spans of rates,
+    three for each; ``spans`` is the number of spans of each request.
+    """
+
+    phase: list[int]
+    request: list[float]
+    grant: list[float | None]
+    finish: list[float | None]
+    timed: list[bool]
+    spans: list[int]
+    numbers: list[float]
+
+    @classmethod
+    def of(cls, records: Sequence[Json]) -> Requests:
+        """Read *records*. Raises one of ``UNREADABLE`` if one is malformed."""
+        rates = [record.get("rates") for record in records]
+        spans = [*chain.from_iterable(part for part in rates if part is not None)]
+        if not set(map(len, spans)) <= {3}:
+            raise ValueError("a span is not a triple")
+        found = cls(
+            [record["phase"] for record in records],
+            [record["request_seconds"] for record in records],
+            [record["first_grant_seconds"] for record in records],
+            [record["finish_seconds"] for record in records],
+            [part is not None for part in rates],
+            [len(part or ()) for part in rates],
+            [*chain.from_iterable(spans)],
+        )
+        if not set(map(type, found.phase)) <= {int}:
+            raise TypeError("a phase is not a whole number")
+        known = [time for time in found.grant + found.finish if time is not None]
+        _require_finite([*found.request, *known, *found.numbers])
+        return found
+
+
 class Reader:
     """Read rows of a schedule into columns, one after the other."""
 
@@ -39,62 +75,41 @@ class Reader:
         self.first_node: list[int] = []
         self.nodes: list[Sequence[int] | None] = []
         self.counts: list[int] = []
-        self.phase: list[int] = []
-        self.request: list[float] = []
-        self.grant: list[float | None] = []
-        self.finish: list[float | None] = []
-        self.timed: list[bool] = []
-        self.spans: list[int] = []
-        self.numbers: list[float] = []
+        self.requests = Requests([], [], [], [], [], [], [])
 
     def add(self, row: Json) -> None:
         """Append the row of a job and its requests.
 
         Raises one of ``UNREADABLE``, and appends nothing, if *row* is malformed.
         """
+        requests = Requests.of(row["io"])
+        times = [row["start_seconds"], row["end_seconds"]]
+        _require_finite(times)
         first = row.get("first_node")
         nodes = row.get("nodes")
         numbered = [first or 0, *(nodes or ())]
         if not all(isinstance(node, int) for node in numbered):
             raise TypeError("first_node and nodes are whole numbers")
+        if max(map(abs, numbered + requests.phase)) > LARGEST:
+            raise OverflowError("a number of a node or a phase is too large")
         name = row["id"]
         hash(name)
-        records = row["io"]
-        phases = [record["phase"] for record in records]
-        requests = [record["request_seconds"] for record in records]
-        if not set(map(type, phases)) <= {int} or None in requests:
-            raise TypeError("a phase is not a whole number, or was never requested")
-        if max(map(abs, numbered + phases)) > LARGEST:
-            raise OverflowError("a number of a node or a phase is too large")
-        grants = [record["first_grant_seconds"] for record in records]
-        finishes = [record["finish_seconds"] for record in records]
-        rates = [record.get("rates") for record in records]
-        spans = [*chain.from_iterable(part for part in rates if part is not None)]
-        if not set(map(len, spans)) <= {3}:
-            raise ValueError("a span is not a triple")
-        numbers = [*chain.from_iterable(spans)]
-        times = [row["start_seconds"], row["end_seconds"]]
-        known = [time for time in grants + finishes if time is not None]
-        _require_finite([*times, *requests, *known, *numbers])
+        killed = bool(row["killed"])
         self.ids.append(name)
         self.start.append(times[0])
         self.end.append(times[1])
-        self.killed.append(bool(row["killed"]))
+        self.killed.append(killed)
         self.allocated.append(row.get("allocated_nodes"))
         self.first_node.append(NO_NODE if first is None else first)
         self.nodes.append(nodes)
-        self.counts.append(len(records))
-        self.phase += phases
-        self.request += requests
-        self.grant += grants
-        self.finish += finishes
-        self.timed += [part is not None for part in rates]
-        self.spans += [len(part or ()) for part in rates]
-        self.numbers += numbers
+        self.counts.append(len(requests.phase))
+        for column, values in zip(self.requests, requests):
+            column += values
 
     def columns(self) -> JobColumns:
         """Return the rows that were read."""
-        since, until, rate = np.array(self.numbers, float).reshape(-1, 3).T
+        found = self.requests
+        since, until, rate = np.array(found.numbers, float).reshape(-1, 3).T
         return JobColumns(
             ids=self.ids,
             start=np.array(self.start, float),
@@ -104,12 +119,12 @@ class Reader:
             first_node=np.array(self.first_node, np.int64),
             nodes=self.nodes,
             offset=offsets(self.counts),
-            phase=np.array(self.phase, np.int64),
-            request=np.array(self.request, float),
-            grant=np.array(self.grant, float),
-            finish=np.array(self.finish, float),
-            timed=np.array(self.timed, bool),
-            edges=offsets(self.spans),
+            phase=np.array(found.phase, np.int64),
+            request=np.array(found.request, float),
+            grant=np.array(found.grant, float),
+            finish=np.array(found.finish, float),
+            timed=np.array(found.timed, bool),
+            edges=offsets(found.spans),
             since=since,
             until=until,
             rate=rate,
