@@ -62,6 +62,16 @@ class Requests(NamedTuple):
         _require_finite([*found.request, *known, *found.numbers])
         return found
 
+    def append(self, more: Requests) -> None:
+        """Append the requests of another row."""
+        self.phase.extend(more.phase)
+        self.request.extend(more.request)
+        self.grant.extend(more.grant)
+        self.finish.extend(more.finish)
+        self.timed.extend(more.timed)
+        self.spans.extend(more.spans)
+        self.numbers.extend(more.numbers)
+
 
 class Reader:
     """Read rows of a schedule into columns, one after the other."""
@@ -103,8 +113,7 @@ class Reader:
         self.first_node.append(NO_NODE if first is None else first)
         self.nodes.append(nodes)
         self.counts.append(len(requests.phase))
-        for column, values in zip(self.requests, requests):
-            column += values
+        self.requests.append(requests)
 
     def columns(self) -> JobColumns:
         """Return the rows that were read."""
