@@ -230,7 +230,8 @@ class Result(BaseModel):
         # Jobs come first in the schedule, so that the first empty list after all that
         # stands before the schedule is theirs.
         empty = self.model_copy(update={"schedule": schedule | {"jobs": []}})
-        before = empty.model_dump_json(exclude={"schedule", "meta"}, indent=indent)
+        others = {*left_out, "schedule", "meta"}
+        before = empty.model_dump_json(exclude=others, indent=indent)
         text = empty.model_dump_json(exclude=left_out, indent=indent) + "\n"
         opened = text.index("[]", len(before) - len("}")) + len("[")
         yield text[:opened]
