@@ -14,9 +14,9 @@ from pydantic_core import from_json
 from ioopt.errors import InstanceError
 from ioopt.formats.native import decoded, parse_json
 from ioopt.problems.base import Json, collector_paused
-from ioopt.problems.columns import UNUSUAL, Rows
+from ioopt.problems.columns import UNUSUAL, Objects
 
-PIECE_BYTES = 1 << 22
+PIECE_BYTES = 1 << 20
 """Number of bytes of text that are read at once."""
 _NEAR_BYTES = 1 << 16
 """Number of bytes at the end of a piece in which the last end of a job is sought."""
@@ -24,7 +24,7 @@ _BETWEEN = re.compile(rb'\}\s*,\s*(?=\{\s*"id")')
 _JOBS = re.compile(rb'"jobs"\s*:\s*\[')
 
 ColumnsT = TypeVar("ColumnsT")
-Reader = Callable[[Rows], ColumnsT]
+Reader = Callable[[Objects], ColumnsT]
 UNREADABLE = (InstanceError, *UNUSUAL)
 """Errors of :func:`read_pieces` for a file that has to be read as a whole."""
 
@@ -109,7 +109,7 @@ def _before(head: bytes, above: Sequence[str]) -> Json:
 def _columns(text: bytes, read: Reader[ColumnsT]) -> ColumnsT:
     """Return the columns of the objects in *text*, a list without its brackets."""
     objects = from_json(b"[" + text + b"]", allow_inf_nan=False, cache_strings="keys")
-    rows = Rows(objects)
+    rows = Objects(objects)
     columns = read(rows)
     # A colon in a string, which is rare, makes the counts differ too.
     if rows.keys != text.count(b":"):

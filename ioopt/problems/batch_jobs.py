@@ -13,7 +13,7 @@ import numpy as np
 from ioopt.problems import base
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import MAX_PHASES, Job, Machine
-from ioopt.problems.columns import Columns, Rows, are_unique, labels, names, numbers
+from ioopt.problems.columns import Columns, Objects, are_unique, labels, names, numbers
 from ioopt.problems.job_columns import Reals, Wholes, offsets
 
 LABELS = {
@@ -51,7 +51,7 @@ class BatchJobs(Columns[Job]):
     partition: Sequence[JobId | None]
 
     @classmethod
-    def read(cls, rows: Rows) -> BatchJobs:
+    def read(cls, rows: Objects) -> BatchJobs:
         """Return the columns of *rows*; see :meth:`Columns.read`."""
         columns: Json = {
             "ids": names(rows.take("id")),
@@ -62,7 +62,7 @@ class BatchJobs(Columns[Job]):
         of_jobs = rows.take("phases")
         if not set(map(type, of_jobs)) <= {list} or not all(of_jobs):
             raise ValueError("phases are no lists, or empty")
-        phases = Rows([*chain.from_iterable(of_jobs)])
+        phases = Objects([*chain.from_iterable(of_jobs)])
         repeat = phases.take_optional("repeat", 1)
         own = labels(base.BytesPerSecond, rows.take_optional("io_bytes_per_second"))
         columns |= {
@@ -102,6 +102,24 @@ class BatchJobs(Columns[Job]):
     def offset(self) -> Wholes:
         """Return where the phases of each job begin, and their number."""
         return offsets(self.steps)
+
+    @cached_property
+    def num_phases(self) -> Wholes:
+        """Return the number of phases of each job, with repeats counted."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        return np.add.reduceat(self.repeat, self.offset[:-1])
+
+    def allocated_nodes(self, machine: Machine) -> Wholes:
+        """Return the smallest legal allocation of each job, in nodes (rule 18)."""
+        sizes, place = np.unique(self.nodes, return_inverse=True)
+        widths = [machine.allocated_nodes(size) for size in sizes.tolist()]
+        return np.array(widths, np.int64)[place]
+
+    def peak(self, machine: Machine) -> Reals:
+        """Return the peak rate of each job in bytes per second (rules 5 and 24)."""
+        rate = machine.node_bytes_per_second * self.allocated_nodes(machine)
+        return np.fmin(np.minimum(rate, machine.storage_bytes_per_second), self.own_peak)
 
     def fit(self, machine: Machine) -> bool:
         """Return whether the jobs make a valid problem of *machine*."""

@@ -25,7 +25,7 @@ UNUSUAL = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
 """Errors of :meth:`Columns.read` for rows that only their records can judge."""
 
 
-class Rows:
+class Objects:
     """The objects of a JSON list, from which columns are taken.
 
     ``keys`` is the number of keys taken so far. It equals the number of keys in the
@@ -78,7 +78,7 @@ class Columns(HeldAsColumns, Sequence[RecordT], Generic[RecordT]):
 
     @classmethod
     @abstractmethod
-    def read(cls, rows: Rows) -> Self:
+    def read(cls, rows: Objects) -> Self:
         """Return the columns of *rows*, which are JSON objects.
 
         The values are those that a record takes, of the usual types. Raises one of

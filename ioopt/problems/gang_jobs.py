@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ioopt.problems import base
 from ioopt.problems.base import JobId, Json
-from ioopt.problems.columns import Columns, Rows, are_unique, names, numbers
+from ioopt.problems.columns import Columns, Objects, are_unique, names, numbers
 from ioopt.problems.gang import DERIVED, Job, Machine
 from ioopt.problems.job_columns import Reals, Wholes, offsets
 
@@ -35,7 +35,7 @@ class GangJobs(Columns[Job]):
     files: NDArray[np.int32]
 
     @classmethod
-    def read(cls, rows: Rows) -> GangJobs:
+    def read(cls, rows: Objects) -> GangJobs:
         """Return the columns of *rows*; see :meth:`Columns.read`."""
         of_jobs = rows.take("file_nodes")
         if not set(map(type, of_jobs)) <= {list}:

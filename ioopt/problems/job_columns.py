@@ -57,8 +57,8 @@ class JobColumns(Rows):
 
     def taken(self, places: Wholes) -> JobColumns:
         """Return the rows at *places*, in that order."""
-        offset, requests = _parts(self.offset, places)
-        edges, spans = _parts(self.edges, requests)
+        offset, requests = parts_taken(self.offset, places)
+        edges, spans = parts_taken(self.edges, requests)
         nodes = self.nodes
         return replace(
             self,
@@ -159,7 +159,7 @@ def offsets(counts: Sequence[int] | Wholes) -> Wholes:
     return found
 
 
-def _parts(offset: Wholes, chosen: Wholes) -> tuple[Wholes, Wholes]:
+def parts_taken(offset: Wholes, chosen: Wholes) -> tuple[Wholes, Wholes]:
     """Return, for the *chosen* parts one after the other, where each begins, and the
     indices of their items. Part k has the items from ``offset[k]`` on.
     """

@@ -13,7 +13,6 @@ import numpy as np
 
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
 from ioopt.problems.base import LARGEST, JobId, Json
-from ioopt.problems.batch_io import Job
 from ioopt.problems.job_columns import (
     NO_NODE,
     Flags,
@@ -21,6 +20,7 @@ from ioopt.problems.job_columns import (
     Reals,
     Wholes,
     offsets,
+    parts_taken,
 )
 from ioopt.result import Violation, violation
 
@@ -166,14 +166,17 @@ class Table:
     """The jobs of a schedule in the order of the instance, with what the instance says
     of them.
 
-    ``nodes`` and ``peak`` are a job's legal allocation and its peak rate in bytes/s
-    (rules 5 and 24). ``compute`` (seconds) and ``volume`` (bytes) have an item for each
+    ``submit`` and ``walltime`` are in seconds. ``nodes`` and ``peak`` are a job's legal
+    allocation and its peak rate in bytes/s (rules 5 and 24). ``compute`` (seconds) and ``volume`` (bytes) have an item for each
     phase, after ``repeat`` and the expansion factor were applied; those of job k are
     the items from ``first_phase[k]`` to ``first_phase[k + 1] - 1``. Requests and spans
     are those of the schedule; ``owner`` is the job of each request.
     """
 
-    jobs: Sequence[Job]
+    ids: Sequence[JobId]
+    submit: Reals
+    walltime: Reals
+    asked_nodes: Wholes
     rows: JobColumns
     nodes: Wholes
     peak: Reals
@@ -188,50 +191,30 @@ class Table:
         stands in *rows* twice.
         """
         problem = terms.problem
-        order, found = _matched(problem.jobs, rows.ids)
-        jobs = [problem.jobs[k] for k, _ in order]
+        columns = problem.columns
+        order, found = _matched(columns.ids, rows.ids)
+        jobs = np.array([k for k, _ in order], np.int64)
         places = [place for _, place in order]
         if places != list(range(len(rows))):
             rows = rows.taken(np.array(places, np.int64))
-        machine = problem.machine
-        widths = {
-            size: machine.allocated_nodes(size) for size in {j.nodes for j in jobs}
-        }
-        nodes = [widths[job.nodes] for job in jobs]
-        peak = [
-            machine.peak(wide, job.io_bytes_per_second)
-            for wide, job in zip(nodes, jobs)
-        ]
-        pieces = [
-            (phase.compute_seconds, phase.io_bytes * terms.ef, phase.repeat)
-            for job in jobs
-            for phase in job.phases
-        ]
-        table = np.array(pieces, float).reshape(-1, 3)
-        repeat = table[:, 2].astype(np.int64)
+        _, phases = parts_taken(columns.offset, jobs)
+        repeat = columns.repeat[phases]
         return cls(
-            jobs=jobs,
+            ids=[columns.ids[k] for k, _ in order],
+            submit=columns.submit[jobs],
+            walltime=columns.walltime[jobs],
+            asked_nodes=columns.nodes[jobs],
             rows=rows,
-            nodes=np.array(nodes, np.int64),
-            peak=np.array(peak, float),
-            first_phase=offsets([job.num_phases for job in jobs]),
-            compute=np.repeat(table[:, 0], repeat),
-            volume=np.repeat(table[:, 1], repeat),
+            nodes=columns.allocated_nodes(problem.machine)[jobs],
+            peak=columns.peak(problem.machine)[jobs],
+            first_phase=offsets(columns.num_phases[jobs]),
+            compute=np.repeat(columns.seconds[phases], repeat),
+            volume=np.repeat(columns.volume[phases] * terms.ef, repeat),
             owner=rows.owner,
         ), found
 
     def __len__(self) -> int:
-        return len(self.jobs)
-
-    @cached_property
-    def submit(self) -> Reals:
-        """Return the submission of each job in seconds."""
-        return np.array([job.submit_seconds for job in self.jobs], float)
-
-    @cached_property
-    def walltime(self) -> Reals:
-        """Return the walltime of each job in seconds."""
-        return np.array([job.walltime_seconds for job in self.jobs], float)
+        return len(self.ids)
 
     @cached_property
     def slack(self) -> Reals:
@@ -272,7 +255,7 @@ class Table:
 
     def name(self, job: int) -> JobId:
         """Return the id of a job."""
-        return self.jobs[job].id
+        return self.ids[job]
 
 
 def marked(flags: Flags) -> list[int]:
@@ -301,13 +284,13 @@ def parts_of(table: Table) -> tuple[Wholes, Wholes]:
 
 
 def _matched(
-    jobs: Sequence[Job], ids: Sequence[JobId]
+    known: Sequence[JobId], ids: Sequence[JobId]
 ) -> tuple[list[tuple[int, int]], list[Violation]]:
-    """Pair the index of each job with that of its row, in the order of *jobs*; return
-    the pairs and the violations found.
+    """Pair the index of each job, whose ids are *known*, with that of its row, in the
+    order of the jobs; return the pairs and the violations found.
     """
     found: list[Violation] = []
-    index = {job.id: k for k, job in enumerate(jobs)}
+    index = {name: k for k, name in enumerate(known)}
     rows: dict[int, int] = {}
     for place, name in enumerate(ids):
         k = index.get(name)
