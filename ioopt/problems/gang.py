@@ -109,9 +109,10 @@ class GangProblem(base.Problem):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        columns = self.jobs
-        if isinstance(columns, self.columns_class()) and columns.fit(self.machine):
-            return self
+        jobs = self.jobs
+        if isinstance(jobs, base.HeldAsColumns):
+            if self.columns_class().of(jobs).fit(self.machine):
+                return self
         base.require_unique("jobs", (job.id for job in self.jobs))
         base.require_one_id_type("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):
