@@ -147,19 +147,22 @@ class Trace:
         repeat = [piece[2] for piece in self.pieces]
         return np.repeat(np.array(numbers, self.kind), repeat)
 
-    @cached_property
+    @property
     def owner(self) -> NDArray[np.int64]:
         """Return the number of the job of every phase."""
+        # Made anew each time: kept, it would be as large as all times of one kind.
         return np.repeat(np.arange(len(self)), np.diff(self.offset))
 
-    def sums(self, values: Numbers, owner: NDArray[np.int64]) -> list[Number]:
-        """Return, for each job, the sum of the *values* that it owns, from left to
-        right.
+    def sums(
+        self, values: Numbers, owner: NDArray[np.int64], jobs: int
+    ) -> list[Number]:
+        """Return, for each of *jobs* jobs, the sum of the *values* that it owns, from
+        left to right.
         """
         if not self.limits.exact:
-            found: list[Number] = np.bincount(owner, values, len(self)).tolist()
+            found: list[Number] = np.bincount(owner, values, jobs).tolist()
             return found
-        sums = [self.limits.zero] * len(self)
+        sums = [self.limits.zero] * jobs
         for j, value in zip(owner.tolist(), values):
             sums[j] += value
         return sums
@@ -169,8 +172,9 @@ class Trace:
         """Return the run time of each job on its allocated nodes without congestion, in
         seconds (rule 22).
         """
-        computing = self.sums(self.compute, self.owner)
-        moving = self.sums(self.volume, self.owner)
+        owner = self.owner
+        computing = self.sums(self.compute, owner, len(self))
+        moving = self.sums(self.volume, owner, len(self))
         return [
             seconds + volume / peak
             for seconds, volume, peak in zip(computing, moving, self.peak)
