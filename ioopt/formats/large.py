@@ -18,6 +18,8 @@ from ioopt.problems.columns import UNUSUAL, Objects
 
 PIECE_BYTES = 1 << 20
 """Number of bytes of text that are read at once."""
+HEAD_BYTES = 1 << 16
+"""Number of bytes at the beginning of a file in which the list has to begin."""
 _NEAR_BYTES = 1 << 16
 """Number of bytes at the end of a piece in which the last end of a job is sought."""
 _BETWEEN = re.compile(rb'\}\s*,\s*(?=\{\s*"id")')
@@ -56,7 +58,7 @@ def read_pieces(
     before the list is complete once the list and the objects around it are closed.
     """
     with open(path, "rb") as stream, collector_paused():
-        text = stream.read(PIECE_BYTES)
+        text = stream.read(HEAD_BYTES)
         opened = _JOBS.search(text)
         if opened is None:
             raise Unusual("no list of jobs")
