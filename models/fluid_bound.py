@@ -49,7 +49,8 @@ def least_response(work: Work) -> float:
     >>> round(least_response(work), 12)
     3.0
     """
-    work = Work(*(column[np.lexsort(work[::-1])] for column in work))
+    order = np.lexsort(work[::-1])
+    work = Work(*(column[order] for column in work))
     some = work.amount > 0
     total = total_of((work.weight * work.duration)[~some])
     work = Work(*(column[some] for column in work))

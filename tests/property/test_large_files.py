@@ -103,8 +103,18 @@ def break_data(data: dict[str, Any], random: Random) -> None:
     """Change one thing in *data*."""
     box, key = random.choice(places(data))
     other, there = random.choice(places(data))
-    act = random.randrange(6)
-    if act <= 1:
+    act = random.randrange(8)
+    jobs = data.get("jobs")
+    if act == 6 and isinstance(jobs, list) and len(jobs) > 1:  # such as an id twice
+        one, another = random.sample(jobs, 2)
+        key = random.choice([*one])
+        one[key] = copy.deepcopy(another.get(key))
+    elif act == 7:  # a list item twice
+        lists = [box for box, _ in places(data) if isinstance(box, list)]
+        lists = lists or [[0]]
+        chosen = random.choice(lists)
+        chosen.append(copy.deepcopy(chosen[0]))
+    elif act <= 1:
         box[key] = copy.deepcopy(random.choice(ODD))
     elif act == 2:
         del box[key]
