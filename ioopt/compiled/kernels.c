@@ -1,4 +1,4 @@
-/* text 9c93f66dbecbdcd852d6b8a39d3c670f7d1413bf75b77b611ab10f9fb29d66cf */
+/* text 6f1056dd9f7a72420947b2a834ec34136326a0f119ae84b53eae881070d88e47 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -348,6 +348,7 @@ typedef struct {
   double migration;
   int64_t budget;
   double tolerance;
+  double relative;
   uint8_t at_boundary;
 } gang_state_Timing;
 
@@ -1383,6 +1384,7 @@ EXPORTED void gang_replicas_clean(gang_matrix_Matrix * matrix, gang_rules_RuleNu
 EXPORTED void gang_replicas_fill(gang_matrix_Matrix * matrix, gang_rules_RuleNumbers * rules);
 static inline int64_t gang_replicas_next_free_row(gang_matrix_Matrix * matrix, int64_t j, gang_matrix_Job * job);
 static inline double gang_rules_weight_of(int64_t weight, double local, double attained, double need, double quantum);
+static inline double gang_state_tolerance_at(gang_state_Timing * timing, double now);
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server);
 static inline int64_t measure_perturbation_kernel_advance(measure_perturbation_kernel_Table * table, int64_t p, int64_t now, int64_t work);
 EXPORTED int64_t measure_perturbation_kernel_barrier(measure_perturbation_kernel_Table * table, int64_t work, int64_t interval);
@@ -5264,20 +5266,19 @@ static inline int64_t exact_queue_kernel_worth(exact_queue_kernel_Tree * tree, d
 static inline int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state_Timing * timing, int64_t steps) {
   list_gang_matrix_Job jobs = {0};
   double quantum = 0;
-  double tolerance = 0;
   int64_t total = 0;
   double now = 0;
   int64_t index = 0;
   int64_t arrived = 0;
   int64_t due = 0;
   double following = 0;
+  double tolerance = 0;
   int64_t jump = 0;
   double until = 0;
   int64_t fresh = 0;
   int64_t held = 0;
   jobs = matrix->jobs;
   quantum = timing->quantum;
-  tolerance = timing->tolerance;
   total = jobs.length;
   now = matrix->now;
   index = matrix->slice_number;
@@ -5286,6 +5287,7 @@ static inline int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state
   while (((steps > 0LL)) && (!(due)) && ((matrix->num_done < total))) {
     steps = (steps - 1LL);
     following = ((arrived < total) ? (&AT(jobs, arrived))->arrival : INFINITY);
+    tolerance = gang_state_tolerance_at(timing, now);
     if ((matrix->num_running > 0LL)) {
       if ((now == (index * quantum))) {
         index = (index + gang_clock_skip_cycles(matrix, timing, (following - now)));
@@ -5306,6 +5308,7 @@ static inline int64_t gang_clock_advance(gang_matrix_Matrix * matrix, gang_state
         index = (index + 1LL);
       }
     }
+    tolerance = gang_state_tolerance_at(timing, now);
     fresh = arrived;
     while (((arrived < total)) && (((&AT(jobs, arrived))->arrival <= (now + tolerance)))) {
       arrived = (arrived + 1LL);
@@ -5406,7 +5409,7 @@ static inline double gang_clock_run_row(gang_matrix_Matrix * matrix, gang_state_
   jobs = matrix->jobs;
   group = matrix->group;
   at_boundary = timing->at_boundary;
-  tolerance = timing->tolerance;
+  tolerance = gang_state_tolerance_at(timing, now);
   end = ((index + 1LL) * timing->quantum);
   until = end;
   active = gang_clock_in_row(matrix, mod_int(index, timing->levels));
@@ -5501,7 +5504,8 @@ static inline int64_t gang_clock_skip_cycles(gang_matrix_Matrix * matrix, gang_s
 static inline int64_t gang_clock_slice_of(double instant, gang_state_Timing * timing) {
   int64_t index = 0;
   index = ((int64_t)floor(((double)instant / (double)timing->quantum)));
-  if (((((index + 1LL) * timing->quantum) - instant) <= timing->tolerance)) {
+  double t_1 = (((index + 1LL) * timing->quantum) - instant);
+  if ((t_1 <= gang_state_tolerance_at(timing, instant))) {
     index = (index + 1LL);
   }
   return index;
@@ -6284,6 +6288,10 @@ static inline double gang_rules_weight_of(int64_t weight, double local, double a
     return ((double)1LL / (double)(max_float(local, quantum) * max_float(need, gang_rules_LEAST_NEED_SECONDS)));
   }
   return (double)(1LL);
+}
+
+static inline double gang_state_tolerance_at(gang_state_Timing * timing, double now) {
+  return max_float(timing->tolerance, (timing->relative * now));
 }
 
 EXPORTED int64_t measure_io_kernel_serve(measure_io_kernel_Server * server) {
@@ -9640,4 +9648,4 @@ static inline double sim_fluid_weight_of(sim_fluid_Fluid * fluid, int64_t f, int
   return AT(fluid->weights, mod_int(selected, sim_fluid_WEIGHTS));
 }
 
-EXPORTED const char *text_digest(void) { return "9c93f66dbecbdcd852d6b8a39d3c670f7d1413bf75b77b611ab10f9fb29d66cf"; }
+EXPORTED const char *text_digest(void) { return "6f1056dd9f7a72420947b2a834ec34136326a0f119ae84b53eae881070d88e47"; }

@@ -28,7 +28,14 @@ from typing import Annotated, Literal
 from typing_extensions import TypedDict
 
 from ioopt import arguments
-from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
+from ioopt.decisions.gang.state import (
+    Clock,
+    Gang,
+    GangPolicy,
+    State,
+    Timing,
+    tolerance_at,
+)
 from ioopt.embed.guard import Guard, Notes, Refused, restoring
 from ioopt.formats.native import validate
 from ioopt.problems.base import LARGEST, Json
@@ -240,7 +247,8 @@ class GangScheduler:
         return matrix
 
     def _update(self, now: float, deadline: float | None) -> None:
-        index = int((now + 1e-7) // self.machine.quantum_seconds)
+        near = tolerance_at(self._timing, now)
+        index = int((now + near) // self.machine.quantum_seconds)
         if index != self._slice:
             self._slice = index
             self._budget = self._timing.budget

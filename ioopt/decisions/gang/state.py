@@ -27,6 +27,10 @@ from ioopt.problems.gang import (
 )
 from ioopt.units import exact
 
+SAME_INSTANT_SECONDS = 1e-7
+SAME_INSTANT_RELATIVE = 2.0**-50
+"""Between 4 and 8 ulps of a time; more than 1e-7 s after 3.6 years."""
+
 
 class Gang(NamedTuple):
     """A job in the form that the phases of a matrix update use.
@@ -116,8 +120,9 @@ class Timing:
     Fractions.
 
     ``quantum`` is T and ``migration`` is C, in seconds. ``budget`` is Q, the number of
-    tasks that may migrate in each slice. Times that differ by at most ``tolerance`` are
-    equal. If ``at_boundary``, the matrix is updated at slice boundaries only (rule 2).
+    tasks that may migrate in each slice. Times that differ by at most ``tolerance``
+    seconds, or by ``relative`` times the time if that is more, are equal (rule 3). If
+    ``at_boundary``, the matrix is updated at slice boundaries only (rule 2).
     """
 
     nodes: int
@@ -126,6 +131,7 @@ class Timing:
     migration: float
     budget: int
     tolerance: float
+    relative: float = 0.0
     at_boundary: bool = False
 
     @classmethod
@@ -145,9 +151,20 @@ class Timing:
             quantum=number(machine.quantum_seconds),
             migration=number(machine.migration_seconds),
             budget=budget,
-            tolerance=number(1e-7),
+            tolerance=number(SAME_INSTANT_SECONDS),
+            relative=number(SAME_INSTANT_RELATIVE),
             at_boundary=recompute == "boundary",
         )
+
+
+def tolerance_at(timing: Timing, now: float) -> float:
+    """Return by how many seconds a time may differ from *now* and still be the same
+    instant (rule 3).
+
+    The part that grows with *now* stays above rounding errors: without it, a job
+    that needs less than an ulp of *now* would run forever after 17 years.
+    """
+    return max(timing.tolerance, timing.relative * now)
 
 
 def gangs_of(problem: GangProblem, arithmetic: str = "float") -> list[Gang]:

@@ -10,7 +10,7 @@ Arrivals follow, and then one update of the matrix.
 import math
 
 from ioopt.decisions.gang.rules import UNWEIGHTED, RuleNumbers
-from ioopt.decisions.gang.state import Timing
+from ioopt.decisions.gang.state import Timing, tolerance_at
 from ioopt.sim.gang.compaction import compact
 from ioopt.sim.gang.matrix import Matrix
 from ioopt.sim.gang.phases import migrate, schedule
@@ -90,7 +90,6 @@ def advance(matrix: Matrix, timing: Timing, steps: int) -> int:
     """
     jobs = matrix.jobs
     quantum = timing.quantum
-    tolerance = timing.tolerance
     total = len(jobs)
     now = matrix.now
     index = matrix.slice_number
@@ -99,6 +98,7 @@ def advance(matrix: Matrix, timing: Timing, steps: int) -> int:
     while steps > 0 and not due and matrix.num_done < total:
         steps -= 1
         following = jobs[arrived].arrival if arrived < total else math.inf
+        tolerance = tolerance_at(timing, now)
         if matrix.num_running > 0:
             if now == index * quantum:
                 index += skip_cycles(matrix, timing, following - now)
@@ -118,6 +118,7 @@ def advance(matrix: Matrix, timing: Timing, steps: int) -> int:
             now = until
             if until == (index + 1) * quantum:
                 index += 1
+        tolerance = tolerance_at(timing, now)
         fresh = arrived
         while arrived < total and jobs[arrived].arrival <= now + tolerance:
             arrived += 1
@@ -135,7 +136,7 @@ def slice_of(instant: float, timing: Timing) -> int:
     to the later slice.
     """
     index = math.floor(instant / timing.quantum)
-    if (index + 1) * timing.quantum - instant <= timing.tolerance:
+    if (index + 1) * timing.quantum - instant <= tolerance_at(timing, instant):
         index += 1
     return index
 
@@ -181,7 +182,7 @@ def run_row(
     jobs = matrix.jobs
     group = matrix.group
     at_boundary = timing.at_boundary
-    tolerance = timing.tolerance
+    tolerance = tolerance_at(timing, now)
     end = (index + 1) * timing.quantum
     until = end
     active = in_row(matrix, index % timing.levels)
