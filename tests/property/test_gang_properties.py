@@ -2,6 +2,11 @@
 phases on random states.
 """
 
+import math
+import random
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from conftest import both_makers, first
 from gang_tools import POLICIES, compiled_phase, random_matrix, random_workload
@@ -9,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ioopt
+from ioopt import solving
+from ioopt.checks.gang.check import check
 from ioopt.decisions.gang.state import State, state_of
+from ioopt.problems.gang_columns import GangRows
 from ioopt.sim.gang.update import phases_of
 
 ONLINE = ("gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs")
@@ -75,7 +83,7 @@ def test_compiled_phases_do_what_the_phases_do(policy: str) -> None:
     """Phase after phase on 150 random matrices of one and two words."""
     chosen, moved, admitted = POLICIES[policy], 0, 0
     _, machine = both_makers()
-    for seed in range(150):
+    for seed in range(100):
         state = state_of(random_matrix(seed))
         for name in phases_of(chosen.rules):
             after = chosen.update(state, name)
@@ -85,3 +93,50 @@ def test_compiled_phases_do_what_the_phases_do(policy: str) -> None:
             state = after._replace(admitted=(), moved=(), tasks_moved=0)
     assert admitted > 50
     assert (moved > 50) == (policy == "migrate-iogs")
+
+
+def _broken(rng: random.Random, rows: GangRows) -> GangRows:
+    """Return some of *rows*, some perhaps twice, with up to three random faults."""
+    count = rng.randint(1, len(rows))
+    pick = rng.choice([rng.sample, rng.choices])
+    rows = rows.taken(np.array(pick(range(len(rows)), k=count)))
+    for _ in range(rng.randint(0, 3)):
+        k = rng.randrange(len(rows))
+        ids = [*rows.ids]
+        fault = rng.choice(["start", "finish", "local", "id", "none"])
+        if fault in ("start", "finish"):
+            shift = rng.choice([1e-9, -1e-9, 1e-3, -50.0, -1e5, math.nan, math.inf])
+            getattr(rows, fault)[k] += shift
+        elif fault == "local":
+            rows.local[k] ^= True
+        elif fault == "id":
+            ids[k] = rng.choice([10**9, ids[0]])
+        rows = replace(rows, ids=ids)
+    return rows
+
+
+def test_columns_and_dictionaries_break_the_same_rules() -> None:
+    found: set[str] = set()
+    for seed in range(100):
+        rng = random.Random(seed)
+        problem = random_workload(seed)
+        solved = solving.solve(
+            problem, "migrate-iogs", settings={"history": "no"}, bound=False
+        )
+        assert solved.schedule is not None
+        rows = solved.schedule["jobs"]
+        assert isinstance(rows, GangRows)
+        broken = _broken(rng, rows)
+        reports = [
+            check(problem, None, {"jobs": jobs}) for jobs in (broken, broken.rows())
+        ]
+        assert str(reports[0]) == str(reports[1])
+        found |= {item.rule for item in reports[0].violations}
+    assert found == {
+        "job-missing",
+        "job-twice",
+        "start-before-arrival",
+        "times",
+        "too-short",
+        "unknown-job",
+    }

@@ -7,11 +7,15 @@ checked against the rules.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.gang import GangPlan, GangProblem, Job, mask_of
+from ioopt.problems.gang_columns import GangRows, workload_of
+from ioopt.problems.job_columns import Reals, Wholes
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
@@ -46,10 +50,11 @@ def check(
     if schedule is None:
         return CheckReport(())
     found = _Report()
-    entries = _entries(problem, schedule, found)
-    for k, job in enumerate(problem.jobs):
-        if job.id in entries:
-            _check_times(problem, k, entries[job.id], found)
+    rows = schedule.get("jobs", ())
+    if not isinstance(rows, GangRows):
+        rows = read_rows(rows)
+    jobs, entries = _entries(problem, rows, found)
+    _check_times(problem, jobs, entries, found)
     updates = schedule.get("updates")
     metrics: Json = {"matrix_checked": updates is not None}
     if not problem.jobs or len(entries) < len(problem.jobs):
@@ -86,56 +91,83 @@ class _Report:
         self.violations.append(violation(rule, str(item), message, amount))
 
 
-def _entries(problem: GangProblem, schedule: Json, found: _Report) -> dict[JobId, Json]:
-    """Return the entries of the schedule keyed by job id; invalid entries are recorded
-    in *found*.
-    """
-    known = {job.id for job in problem.jobs}
-    entries: dict[JobId, Json] = {}
-    for entry in schedule.get("jobs", ()):
-        if entry.get("id") not in known:
-            found.add("unknown-job", entry.get("id"), "the workload has no such job")
-        elif entry["id"] in entries:
-            found.add("job-twice", entry["id"], "is scheduled twice")
-        elif not (_finite(entry, "start_seconds") and _finite(entry, "finish_seconds")):
-            found.add(
-                "times", entry["id"], "needs finite start_seconds and finish_seconds"
-            )
-        else:
-            entries[entry["id"]] = entry
-    for job in problem.jobs:
-        if job.id not in entries and not found.violations:
-            found.add("job-missing", job.id, "is not in the schedule")
-    return entries
+def read_rows(entries: Iterable[Json]) -> GangRows:
+    """Return the columns of *entries*. A time that is no finite number is NaN."""
+    listed = list(entries)
+    return GangRows(
+        ids=[entry.get("id") for entry in listed],
+        start=np.array([_seconds(entry, "start_seconds") for entry in listed], float),
+        finish=np.array([_seconds(entry, "finish_seconds") for entry in listed], float),
+        local=np.array([bool(entry.get("local")) for entry in listed], bool),
+    )
 
 
-def _finite(entry: Json, key: str) -> bool:
-    """Return whether *entry* has a finite number under *key*."""
+def _seconds(entry: Json, key: str) -> float:
+    """Return the number under *key*; NaN if there is no finite number."""
     value = entry.get(key)
-    return isinstance(value, (int, float)) and math.isfinite(value)
+    if isinstance(value, (int, float)) and math.isfinite(value):
+        return float(value)
+    return math.nan
 
 
-def _check_times(problem: GangProblem, k: int, entry: Json, found: _Report) -> None:
-    """Check the start and the finish of job number *k* against its arrival and its run
-    times.
+def _entries(
+    problem: GangProblem, rows: GangRows, found: _Report
+) -> tuple[Wholes, GangRows]:
+    """Return the positions of the jobs that have a valid entry, and these entries, both
+    in the order of the instance; record invalid entries in *found*.
     """
-    job = problem.jobs[k]
-    local, remote = problem.times[k]
-    start = entry["start_seconds"]
-    finish = entry["finish_seconds"]
-    early = job.arrival_seconds - start
-    if early > _slack(start):
-        text = f"starts at {start:g} s but arrives at {job.arrival_seconds:g} s"
-        found.add("start-before-arrival", job.id, text, early)
+    names = [job.id for job in problem.jobs]
+    timed = np.isfinite(rows.start) & np.isfinite(rows.finish)
+    if rows.ids == names and timed.all():
+        return np.arange(len(rows)), rows
+    index = {name: k for k, name in enumerate(names)}
+    place = np.full(len(index), -1)
+    for row, name in enumerate(rows.ids):
+        k = index.get(name)
+        if k is None:
+            found.add("unknown-job", name, "the workload has no such job")
+        elif place[k] >= 0:
+            found.add("job-twice", name, "is scheduled twice")
+        elif not timed[row]:
+            found.add("times", name, "needs finite start_seconds and finish_seconds")
+        else:
+            place[k] = row
+    jobs = np.flatnonzero(place >= 0)
+    if len(jobs) < len(index) and not found.violations:
+        missing = names[int(np.argmin(place))]
+        found.add("job-missing", missing, "is not in the schedule")
+    return jobs, rows.taken(place[jobs])
+
+
+def _check_times(
+    problem: GangProblem, jobs: Wholes, entries: GangRows, found: _Report
+) -> None:
+    """Check start and finish of each entry against the arrival and the run times of its
+    job; *jobs* are the positions of the jobs in the workload.
+    """
+    workload = workload_of(problem)
+    arrival = workload.arrival[jobs]
+    early = arrival - entries.start
     # A job that ended remote never ran local. A job that ended local may have begun
     # remote, which did not make it faster.
-    least = remote
-    if entry.get("local"):
-        least = local
-    short = least - (finish - start)
-    if short > _slack(finish) + RELATIVE * least:
-        text = f"runs {finish - start:g} s but needs at least {least:g} s"
-        found.add("too-short", job.id, text, short)
+    least = np.where(entries.local, workload.local[jobs], workload.remote[jobs])
+    run = entries.finish - entries.start
+    short = least - run
+    too_early = early > _slacks(entries.start)
+    too_short = short > _slacks(entries.finish) + RELATIVE * least
+    for k in np.flatnonzero(too_early | too_short).tolist():
+        name = entries.ids[k]
+        if too_early[k]:
+            text = f"starts at {entries.start[k]:g} s but arrives at {arrival[k]:g} s"
+            found.add("start-before-arrival", name, text, float(early[k]))
+        if too_short[k]:
+            text = f"runs {run[k]:g} s but needs at least {least[k]:g} s"
+            found.add("too-short", name, text, float(short[k]))
+
+
+def _slacks(seconds: Reals) -> Reals:
+    """Return :func:`_slack` of each of *seconds*."""
+    return 2 * SAME_INSTANT_SECONDS + 64 * np.spacing(np.abs(seconds))
 
 
 @dataclass
@@ -158,11 +190,9 @@ class _Replay:
     as time passes.
     """
 
-    def __init__(
-        self, problem: GangProblem, entries: Mapping[JobId, Json], found: _Report
-    ) -> None:
+    def __init__(self, problem: GangProblem, entries: GangRows, found: _Report) -> None:
         self.problem = problem
-        self.entries = entries
+        self.entries = {row["id"]: row for row in entries}
         self.found = found
         self.jobs = {job.id: job for job in problem.jobs}
         self.times = {job.id: times for job, times in zip(problem.jobs, problem.times)}
@@ -347,23 +377,21 @@ BIG_JOB_TASKS = 64
 
 
 def times_metrics(
-    problem: GangProblem, entries: Mapping[JobId, Json]
+    problem: GangProblem, entries: GangRows
 ) -> dict[str, float | int | None]:
     """Return the metrics that follow from starts, finishes and ``local`` (rules 16 and
-    17).
+    17). *entries* are those of all jobs, in their order.
 
     A mean over no jobs is None.
     """
-    import numpy as np
-
-    rows = [entries[job.id] for job in problem.jobs]
-    arrival = np.array([job.arrival_seconds for job in problem.jobs])
-    start = np.array([row["start_seconds"] for row in rows])
-    finish = np.array([row["finish_seconds"] for row in rows])
+    workload = workload_of(problem)
+    arrival = workload.arrival
+    start = entries.start
+    finish = entries.finish
     quantum = problem.machine.quantum_seconds
-    shortest = np.maximum([local for local, _ in problem.times], quantum)
+    shortest = np.maximum(workload.local, quantum)
     slowdown = np.maximum(finish - arrival, quantum) / shortest
-    big = slowdown[[job.size >= BIG_JOB_TASKS for job in problem.jobs]]
+    big = slowdown[workload.size >= BIG_JOB_TASKS]
     big_job_slowdown = None
     if len(big):
         big_job_slowdown = float(big.mean())
@@ -377,7 +405,7 @@ def times_metrics(
         "mean_wait_seconds": float((start - arrival).mean()),
         "max_wait_seconds": float((start - arrival).max()),
         "makespan_seconds": float(finish.max()),
-        "local_jobs": sum(bool(row.get("local")) for row in rows),
+        "local_jobs": int(np.count_nonzero(entries.local)),
     }
 
 
@@ -385,11 +413,11 @@ def limits_of(problem: GangProblem) -> dict[str, float]:
     """Return bounds on the metrics: their values if no job waits and each job runs
     where it is fastest (rule 16).
     """
+    workload = workload_of(problem)
     quantum = problem.machine.quantum_seconds
-    least = [
-        max(min(times), quantum) / max(times[0], quantum) for times in problem.times
-    ]
-    mean = math.fsum(least) / max(1, len(least))
+    fastest = np.minimum(workload.local, workload.remote)
+    least = np.maximum(fastest, quantum) / np.maximum(workload.local, quantum)
+    mean = math.fsum(least.tolist()) / max(1, len(least))
     return {
         "mean_slowdown": mean,
         "mean_wait_seconds": 0.0,
@@ -400,11 +428,11 @@ def limits_of(problem: GangProblem) -> dict[str, float]:
 
 def span_seconds(problem: GangProblem, makespan: float) -> float:
     """Return the seconds from the first arrival to the last finish."""
-    return makespan - min(job.arrival_seconds for job in problem.jobs)
+    return makespan - float(workload_of(problem).arrival.min())
 
 
 def ranges(
-    problem: GangProblem, entries: Mapping[JobId, Json], makespan: float
+    problem: GangProblem, entries: GangRows, makespan: float
 ) -> dict[str, tuple[float, float]]:
     """Return the range of each metric that cannot be computed without the history of
     the matrix.
@@ -414,17 +442,15 @@ def ranges(
     most once. Every update is at an arrival or at an end.
     """
     machine = problem.machine
-    tasks = sum(job.size for job in problem.jobs)
-    least = 0.0
-    for job in problem.jobs:
-        entry = entries[job.id]
-        least += job.size * (entry["finish_seconds"] - entry["start_seconds"])
+    size = workload_of(problem).size
+    occupied = np.cumsum(size * (entries.finish - entries.start))  # job after job
+    least = float(occupied[-1])
     span = span_seconds(problem, makespan)
     return {
         "matrix_utilisation": (
             least / (machine.nodes * machine.levels * span),
             (span + machine.quantum_seconds) / span,
         ),
-        "migrated_tasks": (0, tasks),
+        "migrated_tasks": (0, int(size.sum())),
         "matrix_updates": (1, 2 * len(problem.jobs)),
     }

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from ioopt.decisions.gang.state import State
 from ioopt.problems.base import Json
 from ioopt.problems.gang import GangProblem, nodes_of
+from ioopt.problems.gang_columns import GangRows, workload_of
+from ioopt.problems.job_columns import Reals
 from ioopt.protocols import Simulation
 from ioopt.timeline import Interval, Timeline
 
@@ -83,56 +87,61 @@ def simulation_of(
     """Return the schedule, the metrics and, if *drawn*, the timeline of a simulation,
     with jobs in the order of the instance.
     """
-    order = sorted(range(len(problem.jobs)), key=problem.fcfs.__getitem__)
-    start = [trajectory.start[key] for key in order]
-    finish = [trajectory.finish[key] for key in order]
-    local = [trajectory.local[key] for key in order]
-    jobs: list[Json] = []
-    for k, job in enumerate(problem.jobs):
-        entry = {
-            "id": job.id,
-            "start_seconds": float(start[k]),
-            "finish_seconds": float(finish[k]),
-            "local": bool(local[k]),
-        }
-        if isinstance(finish[k], Fraction):
-            entry |= {"start_exact": str(start[k]), "finish_exact": str(finish[k])}
-        jobs.append(entry)
+    workload = workload_of(problem)
+    keys = workload.keys
+    jobs = GangRows(
+        ids=[job.id for job in problem.jobs],
+        start=np.array(trajectory.start, float)[keys],
+        finish=np.array(trajectory.finish, float)[keys],
+        local=np.array(trajectory.local, bool)[keys],
+    )
     schedule: Json = {"jobs": jobs}
+    if isinstance(trajectory.occupied, Fraction):
+        schedule["jobs"] = _exact_rows(jobs, keys.tolist(), trajectory)
     if history is not None:
         schedule["updates"] = history.updates
-    metrics = metrics_of(problem, [float(t) for t in start], [float(t) for t in finish])
-    metrics["local_jobs"] = sum(local)
+    metrics = metrics_of(problem, jobs)
+    metrics["local_jobs"] = int(np.count_nonzero(jobs.local))
     metrics["migrated_tasks"] = trajectory.tasks_moved
     metrics["matrix_utilisation"] = None
     if problem.jobs:
         machine = problem.machine
-        first = min(job.arrival_seconds for job in problem.jobs)
-        span = metrics["makespan_seconds"] - first
+        span = metrics["makespan_seconds"] - float(workload.arrival.min())
         slots = machine.nodes * machine.levels * span
         metrics["matrix_utilisation"] = float(trajectory.occupied) / slots
     metrics["matrix_updates"] = trajectory.updates
     return Simulation(schedule, metrics, _timeline(jobs) if drawn else None)
 
 
-def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) -> Json:
-    """Return the metrics that follow from the start and finish times of the jobs, in
-    seconds.
+def _exact_rows(
+    jobs: GangRows, keys: Sequence[int], trajectory: Trajectory
+) -> list[Json]:
+    """Return the rows of an exact run, with its times as text too. Row k is that of the
+    job with key ``keys[k]``.
+    """
+    rows = jobs.rows()
+    for row, key in zip(rows, keys):
+        row["start_exact"] = str(trajectory.start[key])
+        row["finish_exact"] = str(trajectory.finish[key])
+    return rows
+
+
+def metrics_of(problem: GangProblem, jobs: GangRows) -> Json:
+    """Return the metrics that follow from the start and finish times of the jobs.
 
     Slowdowns count from the arrival (rule 16).
     """
-    import numpy as np
-
+    workload = workload_of(problem)
     quantum = problem.machine.quantum_seconds
-    arrival = np.array([job.arrival_seconds for job in problem.jobs])
-    floor = np.maximum(np.array([local for local, _ in problem.times]), quantum)
-    begun = np.array(start)
-    ended = np.array(finish)
+    arrival = workload.arrival
+    floor = np.maximum(workload.local, quantum)
+    begun = jobs.start
+    ended = jobs.finish
     slowdown = np.maximum(ended - arrival, quantum) / floor
     wait = begun - arrival
-    big = np.array([job.size >= BIG_JOB_TASKS for job in problem.jobs], dtype=bool)
+    big = workload.size >= BIG_JOB_TASKS
 
-    def mean(values: np.ndarray) -> float | None:
+    def mean(values: Reals) -> float | None:
         if not len(values):
             return None
         return float(values.mean())
@@ -153,7 +162,7 @@ def metrics_of(problem: GangProblem, start: list[float], finish: list[float]) ->
     return metrics
 
 
-def _timeline(jobs: list[Json]) -> Timeline:
+def _timeline(jobs: GangRows) -> Timeline:
     """Return one interval for each job, from its start to its finish, each on a
     resource of its own.
     """

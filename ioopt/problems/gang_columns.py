@@ -1,0 +1,104 @@
+"""Hold gangs as columns: the jobs of a workload, and the rows ``schedule.jobs``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+
+import numpy as np
+
+from ioopt.problems.base import JobId, Json, Rows, once_a_problem
+from ioopt.problems.gang import GangProblem
+from ioopt.problems.job_columns import Flags, Reals, Wholes
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """The jobs of a workload in the order of the instance: times in seconds, and sizes.
+
+    ``local`` and ``remote`` are L and R of rule 6.
+    """
+
+    arrival: Reals
+    local: Reals
+    remote: Reals
+    size: Wholes
+
+    def __len__(self) -> int:
+        return len(self.arrival)
+
+    @cached_property
+    def fcfs(self) -> Wholes:
+        """Return the positions of the jobs in order of arrival; jobs that arrive at the
+        same time are in the order of the instance.
+        """
+        return np.argsort(self.arrival, kind="stable")
+
+    @cached_property
+    def keys(self) -> Wholes:
+        """Return the position of each job in the order of arrival."""
+        found = np.empty(len(self), np.int64)
+        found[self.fcfs] = np.arange(len(self))
+        return found
+
+
+@once_a_problem
+def workload_of(problem: GangProblem) -> Workload:
+    """Return the jobs of *problem* as columns."""
+    local, remote = (
+        np.array([*map(attrgetter(name), problem.jobs)], float)
+        for name in ("local_seconds", "remote_seconds")
+    )
+    if np.isnan(local).any():  # jobs that state the quantities of Section 2.3
+        local, remote = np.array(problem.times, float).T
+    return Workload(
+        arrival=np.array([job.arrival_seconds for job in problem.jobs], float),
+        local=np.ascontiguousarray(local),
+        remote=np.ascontiguousarray(remote),
+        size=np.array([len(job.file_nodes) for job in problem.jobs], np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class GangRows(Rows):
+    """Runs of gangs as columns: the rows ``schedule.jobs`` of a workload.
+
+    Times are in seconds. A row that was read and has no id has the id None.
+    """
+
+    ids: Sequence[JobId | None]
+    start: Reals
+    finish: Reals
+    local: Flags
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def taken(self, places: Wholes) -> GangRows:
+        """Return the rows at *places*, in that order."""
+        return GangRows(
+            [self.ids[k] for k in places],
+            self.start[places],
+            self.finish[places],
+            self.local[places],
+        )
+
+    def rows(self, first: int = 0, last: int | None = None) -> list[Json]:
+        """Return the rows from *first* to *last* - 1 as dictionaries."""
+        part = slice(first, last)
+        return [
+            {
+                "id": name,
+                "start_seconds": start,
+                "finish_seconds": finish,
+                "local": local,
+            }
+            for name, start, finish, local in zip(
+                self.ids[part],
+                self.start[part].tolist(),
+                self.finish[part].tolist(),
+                self.local[part].tolist(),
+            )
+        ]
