@@ -5,29 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from operator import attrgetter
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ioopt.problems.base import JobId, Json, Rows, once_a_problem
-from ioopt.problems.gang import GangProblem
+from ioopt.problems.gang import GangProblem, Job
 from ioopt.problems.job_columns import Flags, Reals, Wholes
 
 
 @dataclass(frozen=True, eq=False)
 class Workload:
-    """The jobs of a workload in the order of the instance: times in seconds, and sizes.
+    """The jobs of a workload in the order of the instance: ids, times in seconds, and
+    numbers of file nodes.
 
     ``local`` and ``remote`` are L and R of rule 6.
     """
 
+    jobs: Sequence[Job]
+    ids: Sequence[JobId]
     arrival: Reals
     local: Reals
     remote: Reals
-    size: Wholes
+    sizes: Wholes
 
     def __len__(self) -> int:
-        return len(self.arrival)
+        return len(self.ids)
+
+    def files(self) -> NDArray[np.int32]:
+        """Return the file nodes of all jobs, one job after the other."""
+        nodes = chain.from_iterable(job.file_nodes for job in self.jobs)
+        return np.fromiter(nodes, np.int32, int(self.sizes.sum()))
 
     @cached_property
     def fcfs(self) -> Wholes:
@@ -47,17 +57,20 @@ class Workload:
 @once_a_problem
 def workload_of(problem: GangProblem) -> Workload:
     """Return the jobs of *problem* as columns."""
+    jobs = problem.jobs
     local, remote = (
-        np.array([*map(attrgetter(name), problem.jobs)], float)
+        np.array([*map(attrgetter(name), jobs)], float)
         for name in ("local_seconds", "remote_seconds")
     )
     if np.isnan(local).any():  # jobs that state the quantities of Section 2.3
         local, remote = np.array(problem.times, float).T
     return Workload(
-        arrival=np.array([job.arrival_seconds for job in problem.jobs], float),
+        jobs=jobs,
+        ids=[job.id for job in jobs],
+        arrival=np.array([job.arrival_seconds for job in jobs], float),
         local=np.ascontiguousarray(local),
         remote=np.ascontiguousarray(remote),
-        size=np.array([len(job.file_nodes) for job in problem.jobs], np.int64),
+        sizes=np.array([len(job.file_nodes) for job in jobs], np.int64),
     )
 
 

@@ -1,8 +1,17 @@
 """Run a gang policy as a solver: simulate a workload, or decide on a snapshot."""
 
+from collections.abc import Sequence
+
 from ioopt.compiled.library import maker, why_plain
 from ioopt.compiled.memory import Maker, Plain
-from ioopt.decisions.gang.state import GangPolicy, State, Timing, gangs_of, state_of
+from ioopt.decisions.gang.state import (
+    Gang,
+    GangPolicy,
+    State,
+    Timing,
+    gangs_of,
+    state_of,
+)
 from ioopt.errors import BackendMissingError, OutOfTime, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.gang import (
@@ -13,8 +22,10 @@ from ioopt.problems.gang import (
     PlacedJob,
     nodes_of,
 )
+from ioopt.problems.gang_columns import workload_of
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
+from ioopt.sim.gang.matrix import Gangs
 from ioopt.sim.gang.results import History, simulation_of
 from ioopt.sim.gang.simulate import (
     MAX_LEVELS,
@@ -108,10 +119,11 @@ def simulate_policy(
     if settings.engine == "compiled" and obstacle:
         raise UsageError(f"engine=compiled cannot be used: {obstacle}; use engine=auto")
     record = _records_history(problem, settings)
-    gangs = gangs_of(problem, settings.arithmetic)
     make: Maker = Plain()
     if settings.engine != "python" and not obstacle and not record:
-        make = maker(largest_number(gangs, timing))
+        workload = workload_of(problem)
+        last = float(workload.arrival.max(initial=0.0))
+        make = maker(largest_number(last, workload.remote, timing))
     if settings.engine == "compiled" and why_plain():
         raise BackendMissingError(f"engine=compiled cannot be used: {why_plain()}")
     seconds = PLAIN_SECONDS_PER_JOB * len(problem.jobs) / make.times
@@ -119,6 +131,11 @@ def simulate_policy(
     history = None
     if record:
         history = History([problem.jobs[k].id for k in problem.fcfs])
+    gangs: Sequence[Gang]
+    if make.compiled:
+        gangs = Gangs(workload_of(problem))
+    else:
+        gangs = gangs_of(problem, settings.arithmetic)
     engine = GangSimulation(gangs, timing, policy, history, make)
     return simulation_of(problem, engine.run(pace), history, drawn)
 

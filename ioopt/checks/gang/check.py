@@ -116,11 +116,11 @@ def _entries(
     """Return the positions of the jobs that have a valid entry, and these entries, both
     in the order of the instance; record invalid entries in *found*.
     """
-    names = [job.id for job in problem.jobs]
+    names = workload_of(problem).ids
     timed = np.isfinite(rows.start) & np.isfinite(rows.finish)
     if rows.ids == names and timed.all():
         return np.arange(len(rows)), rows
-    index = {name: k for k, name in enumerate(names)}
+    index: dict[JobId | None, int] = {name: k for k, name in enumerate(names)}
     place = np.full(len(index), -1)
     for row, name in enumerate(rows.ids):
         k = index.get(name)
@@ -391,7 +391,7 @@ def times_metrics(
     quantum = problem.machine.quantum_seconds
     shortest = np.maximum(workload.local, quantum)
     slowdown = np.maximum(finish - arrival, quantum) / shortest
-    big = slowdown[workload.size >= BIG_JOB_TASKS]
+    big = slowdown[workload.sizes >= BIG_JOB_TASKS]
     big_job_slowdown = None
     if len(big):
         big_job_slowdown = float(big.mean())
@@ -442,8 +442,8 @@ def ranges(
     most once. Every update is at an arrival or at an end.
     """
     machine = problem.machine
-    size = workload_of(problem).size
-    occupied = np.cumsum(size * (entries.finish - entries.start))  # job after job
+    sizes = workload_of(problem).sizes
+    occupied = np.cumsum(sizes * (entries.finish - entries.start))  # job after job
     least = float(occupied[-1])
     span = span_seconds(problem, makespan)
     return {
@@ -451,6 +451,6 @@ def ranges(
             least / (machine.nodes * machine.levels * span),
             (span + machine.quantum_seconds) / span,
         ),
-        "migrated_tasks": (0, int(size.sum())),
+        "migrated_tasks": (0, int(sizes.sum())),
         "matrix_updates": (1, 2 * len(problem.jobs)),
     }

@@ -14,21 +14,29 @@ Times are in seconds. In exact arithmetic, which only plain Python has, fraction
 the place of floats.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple, cast
+from typing import NamedTuple, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ioopt.compiled.memory import Maker
 from ioopt.decisions.gang.rules import Rules
 from ioopt.decisions.gang.state import Gang
+from ioopt.problems.gang import mask_of
+from ioopt.problems.gang_columns import Workload
+from ioopt.problems.job_columns import Flags, Reals, Wholes, offsets
 
 BYTES_PER_WORD = 7
 """Bytes of a word of a compiled set of nodes: as many whole bytes as a number of 64
 bits can have without being negative.
 """
+CELLS_AT_ONCE = 1 << 22
+"""Number of pairs of a job and a node that become sets at a time."""
 NOT_YET = -1.0
 """Start of a job that waits, and finish of a job that has not finished."""
 
@@ -136,11 +144,79 @@ class Matrix:
 class Service(NamedTuple):
     """The scheduled times that jobs have received, and those that they still need.
 
-    ``need`` is None if these are the run times of the jobs at their file nodes.
+    ``attained`` may be one number for all jobs. ``need`` is None if these are the run
+    times of the jobs at their file nodes.
     """
 
-    attained: Sequence[float]
+    attained: Sequence[float] | float
     need: Sequence[float] | None = None
+
+
+class Gangs(Sequence[Gang]):
+    """The jobs of a workload in FCFS order, held as columns; a :class:`Gang` is made
+    where one is read.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+
+    def __len__(self) -> int:
+        return len(self.workload)
+
+    @overload
+    def __getitem__(self, key: int) -> Gang: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> list[Gang]: ...
+
+    def __getitem__(self, key: int | slice) -> Gang | list[Gang]:
+        """Return the job with this *key*, or those of a slice."""
+        if isinstance(key, slice):
+            return [self[k] for k in range(*key.indices(len(self)))]
+        jobs = self.workload
+        k = int(jobs.fcfs[key])
+        files = mask_of(jobs.jobs[k].file_nodes)
+        times = float(jobs.local[k]), float(jobs.remote[k]), float(jobs.arrival[k])
+        return Gang(key, int(jobs.sizes[k]), files, *times)
+
+    def columns(self, nodes: int, make: Maker) -> _Columns:
+        """Return the columns of the jobs on a machine of *nodes* nodes."""
+        jobs = self.workload
+        order = jobs.fcfs
+        files = _packed_sets(jobs.files(), jobs.sizes, nodes)
+        if not np.array_equal(order, np.arange(len(order))):
+            files = files[order]
+        return _Columns(
+            size=jobs.sizes[order],
+            files=make.ints(files.ravel()),
+            local=jobs.local[order],
+            remote=jobs.remote[order],
+            arrival=jobs.arrival[order],
+        )
+
+
+class _Columns(NamedTuple):
+    """Jobs as columns, in FCFS order; ``files`` are sets of nodes as in
+    :class:`Matrix`.
+    """
+
+    size: Sequence[int] | Wholes
+    files: list[int]
+    local: Sequence[float] | Reals
+    remote: Sequence[float] | Reals
+    arrival: Sequence[float] | Reals
+
+    @classmethod
+    def of(cls, gangs: Sequence[Gang], nodes: int, make: Maker) -> _Columns:
+        """Return the columns of *gangs*."""
+        if isinstance(gangs, Gangs):
+            return gangs.columns(nodes, make)
+        if not gangs:
+            return cls((), make.ints([]), (), (), ())
+        # All fields become columns in one step, because a live policy makes a matrix at
+        # every event.
+        _, size, files, local, remote, arrival = zip(*gangs, strict=True)
+        return cls(size, sets_of(files, nodes, make), local, remote, arrival)
 
 
 def new_matrix(
@@ -160,6 +236,7 @@ def new_matrix(
     """
     zero = zero_of(now)
     total = len(gangs)
+    columns = _Columns.of(gangs, nodes, make)
     room = min(total, nodes * levels) + 1
     every = sets_of([(1 << nodes) - 1], nodes, make)
     words = len(every)
@@ -169,8 +246,8 @@ def new_matrix(
         levels=levels,
         words=words,
         every=every,
-        jobs=_jobs_of(gangs, rules, make, service or Service([zero] * total)),
-        files=sets_of([gang.files for gang in gangs], nodes, make),
+        jobs=_jobs_of(columns, rules, make, service or Service(zero)),
+        files=columns.files,
         columns=_zeros(total * words, make),
         homes=_zeros(levels * words, make),
         filled=_zeros(levels * words, make),
@@ -202,14 +279,45 @@ def sets_of(masks: Sequence[int], nodes: int, make: Maker) -> list[int]:
     """Return sets of nodes as *make* stores them. Bit k of a mask stands for node k."""
     if not make.compiled:
         return make.ints(masks)
-    words = -(-nodes // (8 * BYTES_PER_WORD))
+    words = _num_words(nodes)
     width = words * BYTES_PER_WORD
     data = b"".join([mask.to_bytes(width, "little") for mask in masks])
     whole = np.zeros((len(masks) * words, 8), np.uint8)
     whole[:, :BYTES_PER_WORD] = np.frombuffer(data, np.uint8).reshape(
         -1, BYTES_PER_WORD
     )
-    return make.ints(whole.view("<i8").ravel().astype(np.int64, copy=False))
+    return make.ints(_as_words(whole).ravel())
+
+
+def _num_words(nodes: int) -> int:
+    """Return the number of words of a compiled set of *nodes* nodes."""
+    return -(-nodes // (8 * BYTES_PER_WORD))
+
+
+def _as_words(whole: NDArray[np.uint8]) -> Wholes:
+    """Return the words of compiled sets, from their bytes (the last axis)."""
+    return whole.view("<i8")[..., 0].astype(np.int64, copy=False)
+
+
+def _packed_sets(files: NDArray[np.int32], sizes: Wholes, nodes: int) -> Wholes:
+    """Return compiled sets of nodes, one row for each job. *files* are the nodes of all
+    jobs, one job after the other, and *sizes* their numbers.
+    """
+    words = _num_words(nodes)
+    edges = offsets(sizes)
+    whole = np.zeros((len(sizes), words, 8), np.uint8)
+    step = max(1, CELLS_AT_ONCE // nodes)
+    for first in range(0, len(sizes), step):
+        part = sizes[first : first + step]
+        count = len(part)
+        bits = np.zeros((count, 8 * BYTES_PER_WORD * words), bool)
+        owner = np.repeat(np.arange(count), part)
+        bits[owner, files[edges[first] : edges[first + count]]] = True
+        packed = np.packbits(bits, axis=1, bitorder="little")
+        whole[first : first + count, :, :BYTES_PER_WORD] = packed.reshape(
+            count, words, BYTES_PER_WORD
+        )
+    return _as_words(whole)
 
 
 def masks_of(sets: Sequence[int], words: int) -> list[int]:
@@ -227,37 +335,37 @@ def masks_of(sets: Sequence[int], words: int) -> list[int]:
 
 
 def _jobs_of(
-    gangs: Sequence[Gang], rules: Rules, make: Maker, service: Service
+    columns: _Columns, rules: Rules, make: Maker, service: Service
 ) -> list[Job]:
-    """Return the jobs of *gangs*, in the order given; none is in the matrix yet."""
-    # All fields become columns in one step, because a live policy makes a matrix at
-    # every event.
-    size: tuple[int, ...] = ()
-    at_files: tuple[float, ...] = ()
-    remote: tuple[float, ...] = ()
-    arrival: tuple[float, ...] = ()
-    if gangs:
-        _, size, _, at_files, remote, arrival = zip(*gangs, strict=True)
-    packed: Sequence[bool] | bool = False
-    above, below = rules.pack_ratio.as_integer_ratio()
-    if above:
-        packed = [
-            far * below <= near * above
-            for near, far in zip(at_files, remote, strict=True)
-        ]
+    """Return the jobs of *columns*, in their order; none is in the matrix yet."""
     return make.records(
         Job,
-        len(gangs),
-        size=size,
-        at_files=at_files,
-        remote=remote,
-        arrival=arrival,
-        packed=packed,
-        need=at_files if service.need is None else service.need,
+        len(columns.size),
+        size=columns.size,
+        at_files=columns.local,
+        remote=columns.remote,
+        arrival=columns.arrival,
+        packed=_packed(columns, rules),
+        need=columns.local if service.need is None else service.need,
         attained=service.attained,
         start=NOT_YET,
         finish=NOT_YET,
     )
+
+
+def _packed(columns: _Columns, rules: Rules) -> Sequence[bool] | Flags | bool:
+    """Return which jobs gain little from their file nodes."""
+    above, below = rules.pack_ratio.as_integer_ratio()
+    if not above:
+        return False
+    local = columns.local
+    remote = columns.remote
+    if isinstance(local, np.ndarray) and isinstance(remote, np.ndarray):
+        small: Flags = remote * float(below) <= local * float(above)
+        return small
+    return [
+        far * below <= near * above for near, far in zip(local, remote, strict=True)
+    ]
 
 
 def _zeros(count: int, make: Maker) -> list[int]:

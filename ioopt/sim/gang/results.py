@@ -90,7 +90,7 @@ def simulation_of(
     workload = workload_of(problem)
     keys = workload.keys
     jobs = GangRows(
-        ids=[job.id for job in problem.jobs],
+        ids=workload.ids,
         start=np.array(trajectory.start, float)[keys],
         finish=np.array(trajectory.finish, float)[keys],
         local=np.array(trajectory.local, bool)[keys],
@@ -139,7 +139,7 @@ def metrics_of(problem: GangProblem, jobs: GangRows) -> Json:
     ended = jobs.finish
     slowdown = np.maximum(ended - arrival, quantum) / floor
     wait = begun - arrival
-    big = workload.size >= BIG_JOB_TASKS
+    big = workload.sizes >= BIG_JOB_TASKS
 
     def mean(values: Reals) -> float | None:
         if not len(values):

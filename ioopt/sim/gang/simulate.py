@@ -15,6 +15,7 @@ from ioopt.compiled.memory import Maker, Plain, column
 from ioopt.decisions.gang.rules import ADAPTIVE, HDF, RuleNumbers, Rules
 from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
 from ioopt.errors import SimulationError
+from ioopt.problems.job_columns import Reals
 from ioopt.sim.gang import clock
 from ioopt.sim.gang.matrix import Job, new_matrix, zero_of
 from ioopt.sim.gang.results import Trajectory
@@ -44,14 +45,14 @@ def in_place(policy: GangPolicy) -> bool:
     return policy.rules is not None and policy.rules.weight != HDF
 
 
-def largest_number(gangs: Sequence[Gang], timing: Timing) -> int:
-    """Return a number above every whole number of a simulation: counts of time
-    slices.
+def largest_number(last_arrival: float, remote: Reals, timing: Timing) -> int:
+    """Return a number above every whole number of a simulation: counts of time slices.
+
+    *last_arrival* and *remote*, the run times away from the files, are in seconds.
     """
-    seconds = gangs[-1].arrival if gangs else 0.0
-    for gang in gangs:
-        seconds += timing.levels * (gang.remote + timing.migration)
-    return int(seconds / timing.quantum + len(gangs)) * timing.levels
+    seconds = remote.sum() + len(remote) * timing.migration
+    seconds = last_arrival + timing.levels * seconds
+    return int(seconds / timing.quantum + len(remote)) * timing.levels
 
 
 class ByKey(Mapping[int, float]):

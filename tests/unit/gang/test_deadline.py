@@ -4,6 +4,7 @@ import json
 from itertools import chain, repeat
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import both_makers
 
@@ -67,9 +68,9 @@ def test_the_compiled_engine_stops_and_looking_changes_nothing() -> None:
 def test_slices_beyond_64_bits_are_left_to_plain_python() -> None:
     """A million seconds in slices of 10^-15 s are 10^21 slices."""
     timing = Timing(1, 1, 1e-15, 0.0, 0, 1e-7)
-    gangs = [Gang(0, 1, 1, 1e6, 1e6, 0.0)]
-    assert largest_number(gangs, timing) > library.MOST
-    assert isinstance(library.maker(largest_number(gangs, timing)), Plain)
+    most = largest_number(0.0, np.array([1e6]), timing)
+    assert most > library.MOST
+    assert isinstance(library.maker(most), Plain)
 
 
 def test_one_decision_asks_for_no_bound(
