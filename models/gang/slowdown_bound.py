@@ -1,7 +1,10 @@
 """Bound the mean slowdown of a gang workload from below, for every policy (ours)."""
 
-from ioopt.models.fluid_bound import SHAVED, Work, least_response
+import numpy as np
+
+from ioopt.models.fluid_bound import SHAVED, least_response
 from ioopt.problems.gang import GangProblem
+from ioopt.problems.gang_columns import workload_of
 
 FINISHED_SECONDS = 1e-7
 """Seconds: a job with less than this left at a slice end finishes there (rule 4)."""
@@ -18,16 +21,11 @@ def mean_slowdown_bound(problem: GangProblem) -> float | None:
     """
     if not problem.jobs:
         return None
-    quantum = problem.machine.quantum_seconds
-    nodes = problem.machine.nodes
-    work = []
-    alone = 0.0
-    for job, (local_time, _) in zip(problem.jobs, problem.times, strict=True):
-        local = float(local_time)
-        floor = max(float(local_time), float(quantum))
-        least = max(0.0, local - FINISHED_SECONDS)
-        work.append(
-            Work(float(job.arrival_seconds), job.size / nodes * least, least, 1 / floor)
-        )
-        alone += max(least, float(quantum)) / floor
-    return max(alone, least_response(work) * SHAVED) / len(work)
+    quantum = float(problem.machine.quantum_seconds)
+    jobs = workload_of(problem)
+    floor = np.maximum(jobs.local, quantum)
+    least = np.maximum(0.0, jobs.local - FINISHED_SECONDS)
+    amount = jobs.sizes / problem.machine.nodes * least
+    alone = np.cumsum(np.maximum(least, quantum) / floor)[-1]
+    work = np.column_stack([jobs.arrival, amount, least, 1 / floor])
+    return max(float(alone), least_response(work) * SHAVED) / len(jobs)
