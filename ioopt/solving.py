@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ioopt import errors, registry
 from ioopt.catalog import resolve
 from ioopt.families import Kind, Metric, SolverSpec
-from ioopt.formats.native import read_json, shown, validate
+from ioopt.formats.native import is_large, read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, refuse_left_backend, suggest
 from ioopt.overtime import cut_off, processor_seconds_left
 from ioopt.problems.base import Json, Problem
@@ -47,6 +47,9 @@ from ioopt.verdict import (
     verdict_without_plan,
 )
 from ioopt.version import __version__
+
+if TYPE_CHECKING:
+    from ioopt.problems.columns import Columns
 
 COUNTED_VIOLATIONS = "the checker found"
 """The beginning of the note that counts the violations of a plan."""
@@ -78,6 +81,9 @@ def load(source: Any) -> Any:
     """
     if isinstance(source, (str, os.PathLike)):
         path = resolve(source)
+        columns = _load_columns(path)
+        if columns is not None:
+            return columns
         try:
             data = read_json(path)
         except errors.MissingFileError as error:
@@ -93,6 +99,36 @@ def load(source: Any) -> Any:
         return source.build()
     registry.format_of_problem(source)
     return source
+
+
+def _load_columns(path: str) -> Problem | None:
+    """Return the problem in a large file, with its jobs as columns.
+
+    Return None for other files, and for those whose jobs have to be read as records,
+    such as invalid ones.
+    """
+    if not is_large(path):
+        return None
+    # Imported here, because most files are small.
+    from ioopt.formats import large
+
+    with suppress(OSError, *large.UNREADABLE):
+        read = large.read_pieces(path, (), lambda head: _columns_class(head).read)
+        jobs = _columns_class(read.rest).joined(read.parts)
+        form: type[Problem] = registry.format_of(read.rest["format"]).problem_class()
+        return form.model_validate(read.rest | {"jobs": jobs})
+    return None
+
+
+def _columns_class(data: Json) -> "type[Columns[Any]]":
+    """Return the class for the jobs of the instance *data*; raise InstanceError if they
+    are always records.
+    """
+    problem_class: type[Problem] = registry.format_of(data.get("format")).problem_class()
+    columns = problem_class.columns_class()
+    if columns is None:
+        raise errors.InstanceError("the jobs are always records")
+    return columns
 
 
 def load_within(source: Any, deadline: Deadline) -> Any:

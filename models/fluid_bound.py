@@ -4,43 +4,47 @@
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ioopt.compiled.library import maker
+from ioopt.problems.job_columns import Reals
 
 SHAVED = 1 - 5e-10
 """Factor that lowers a bound by more than the rounding error of a million summed terms.
 
 It is nearer to 1 than the tolerance of a proof of optimality (1e-9).
 """
-
 HALF_ULP = 2.0**-53
 """The largest relative error of one rounded operation."""
 
 
 class Work(NamedTuple):
-    """Represent the work of one job on a resource that does 1 second of work per
-    second.
+    """The work of jobs on a resource that does 1 second of work per second, as columns.
 
-    ``release`` is the earliest time at which its work can begin. ``amount`` is the work
-    in seconds of the whole resource. ``duration`` is the least time from its begin to
-    its end. ``weight`` is the cost of a second of its completion time.
+    ``release`` is the earliest time at which the work of a job can begin. ``amount`` is
+    the work in seconds of the whole resource. ``duration`` is the least time from its
+    begin to its end. ``weight`` is the cost of a second of its completion time.
     """
 
-    release: float
-    amount: float
-    duration: float
-    weight: float
+    release: Reals
+    amount: Reals
+    duration: Reals
+    weight: Reals
+
+
+def total_of(values: Reals) -> float:
+    """Return the sum of *values*, added from left to right."""
+    # The rounding of numpy's own sum depends on the processor.
+    return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
 @dataclass(slots=True)
 class Stream:
-    """Jobs in order of release, with the fields of :class:`Work`.
+    """Jobs in order of release, with ``release``, ``amount`` and ``weight`` as in
+    :class:`Work`.
 
     ``rank`` is the place of each job in order of precedence, and ``at_rank`` the job at
     each place. ``left`` is the work that is not done. ``heap`` has room for the ranks
@@ -56,35 +60,38 @@ class Stream:
     heap: list[int]
 
 
-def least_response(work: Sequence[Work] | NDArray[np.float64]) -> float:
+def least_response(work: Work) -> float:
     """Return a lower bound of the sum of weight x (completion - release) for every
-    schedule. *work* is a list, or an array with one row for each job.
+    schedule.
 
     See docs/batch-io.md, Bounds, for the proof and the rounding. Callers multiply the
     bound by ``SHAVED``. In the example two jobs of half weight end after 2 and 4 s, 3 s
     on average:
 
-    >>> two = Work(release=1e10, amount=2.0, duration=2.0, weight=0.5)
-    >>> round(least_response([two, two]), 12)
+    >>> two = np.array([2.0, 2.0])
+    >>> half = np.array([0.5, 0.5])
+    >>> work = Work(release=two * 5e9, amount=two, duration=two, weight=half)
+    >>> round(least_response(work), 12)
     3.0
     """
-    table = np.asarray(work, float).reshape(-1, len(Work._fields))
-    release = table[:, 0]
+    release = work.release
     if not (release[1:] > release[:-1]).all():
-        table = table[np.lexsort(table.T[::-1])]
-    works = table[:, 1] > 0
-    total = _cost(table[~works]) + _cost(table[works]) / 2
-    release, amount, _, weight = table[works].T
-    order = np.argsort(amount / weight, kind="stable")
+        order = np.lexsort(work[::-1])
+        work = Work(*(column[order] for column in work))
+    some = work.amount > 0
+    total = total_of((work.weight * work.duration)[~some])
+    work = Work(*(column[some] for column in work))
+    total += total_of(work.weight * work.duration / 2)
+    order = np.argsort(work.amount / work.weight, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     make = maker()
     stream = make.table(
         Stream,
-        release=make.floats(release),
-        amount=make.floats(amount),
-        weight=make.floats(weight),
-        left=make.floats(amount.copy()),
+        release=make.floats(work.release),
+        amount=make.floats(work.amount),
+        weight=make.floats(work.weight),
+        left=make.floats(work.amount.copy()),
         rank=make.ints(rank),
         at_rank=make.ints(order),
         heap=make.ints(np.zeros(len(order), np.int64)),
@@ -92,13 +99,10 @@ def least_response(work: Sequence[Work] | NDArray[np.float64]) -> float:
     return make.function(response)(stream, total)
 
 
-def _cost(table: NDArray[np.float64]) -> float:
-    """Return the sum of weight x duration."""
-    return float(sum((table[:, 3] * table[:, 2]).tolist()))
-
-
 def response(stream: Stream, total: float) -> float:
-    """Return *total* plus the least cost of the fluid schedule, less its rounding."""
+    """Return *total* plus the least weighted sum of mean response times of *stream*,
+    less what rounding may add.
+    """
     release = stream.release
     amount = stream.amount
     left = stream.left

@@ -41,6 +41,8 @@ FREE_UNPACKED_BYTES = 1 << 26
 """Number of bytes to which every packed file may unpack, however small it is."""
 UNPACKED_RATIO = 64
 """Largest ratio of unpacked to packed size, for files that unpack to more than that."""
+LARGE_BYTES = 1 << 18
+"""Size in bytes from which a file is worth reading in pieces."""
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
 _CHUNK_BYTES = 1 << 20
@@ -87,6 +89,18 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
         why = getattr(error, "strerror", None) or error
         raise InstanceError(f"{_short(name)}: cannot be read: {why}") from None
     return raw
+
+
+def is_large(path: str) -> bool:
+    """Return whether *path* is a regular file that is worth reading in pieces
+    (:mod:`ioopt.formats.large`).
+    """
+    try:
+        known = os.stat(path)
+    except OSError:
+        return False
+    regular = stat.S_ISREG(known.st_mode)
+    return regular and LARGE_BYTES <= known.st_size <= MAX_FILE_BYTES
 
 
 def _most_bytes(stream: IO[bytes], name: str) -> int:

@@ -17,19 +17,37 @@ from collections.abc import (
 from contextlib import contextmanager
 from functools import wraps
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeVar,
+    get_args,
+)
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     SerializerFunctionWrapHandler,
     model_serializer,
     model_validator,
 )
+from pydantic_core import CoreSchema
+from pydantic_core.core_schema import (
+    no_info_wrap_validator_function,
+    wrap_serializer_function_ser_schema,
+)
 
 from ioopt.units import whole
+
+if TYPE_CHECKING:
+    from ioopt.problems.columns import Columns
 
 LARGEST = 10**18
 """Largest number in any instance. Real workloads stay far below, and nothing that is
@@ -103,6 +121,42 @@ class Record(BaseModel):
     )
 
 
+class HeldAsColumns:
+    """Base of sequences of records that are held as columns
+    (:mod:`ioopt.problems.columns`).
+    """
+
+
+class Columnar:
+    """Annotation of a field that is a tuple of records, or their columns, which were
+    tested before and are not validated again.
+    """
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Return the schema of tuples of the same records, around which columns
+        pass.
+        """
+        (record,) = get_args(source)
+        records = handler.generate_schema(tuple[record, ...])  # type: ignore[valid-type]
+        return no_info_wrap_validator_function(
+            _pass_columns,
+            records,
+            serialization=wrap_serializer_function_ser_schema(
+                _write_columns, schema=records
+            ),
+        )
+
+
+def _pass_columns(value: object, validate: Callable[[object], object]) -> object:
+    return value if isinstance(value, HeldAsColumns) else validate(value)
+
+
+def _write_columns(records: Iterable[object], write: Callable[[object], Json]) -> Json:
+    return write(tuple(records))
+
+
 class Numerous(Record):
     """Base of records that are created in millions.
 
@@ -165,12 +219,20 @@ class Problem(Record):
         counts: list[str] = []
         for field in type(self).model_fields:
             items = getattr(self, field)
-            if isinstance(items, tuple) and items and hasattr(items[0], "id"):
+            listed = isinstance(items, (tuple, HeldAsColumns))
+            if listed and items and hasattr(items[0], "id"):
                 counts.append(_how_many(len(items), field))
         told = f": {', '.join(counts)}" if counts else ""
         return f"<{type(self).__name__} {self.name}{told}>"
 
     __str__ = __repr__
+
+    @classmethod
+    def columns_class(cls) -> "type[Columns[Any]] | None":
+        """Return the class that holds the ``jobs`` of such problems as columns; None if
+        they are always records.
+        """
+        return None
 
     @property
     def digest(self) -> str:

@@ -5,12 +5,16 @@ those of Section III of the paper. Where the paper leaves questions open, the pr
 numbered rules answer them. Rule numbers below refer to docs/rules/batch-io.md.
 """
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal, Self
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from ioopt.problems import base
+
+if TYPE_CHECKING:
+    from ioopt.problems.batch_jobs import BatchJobs
 
 Allocation = Literal["flat", "partition"]
 Share = Literal["per-node", "per-application", "even-if-congested", "even-split"]
@@ -196,10 +200,24 @@ class BatchIoProblem(base.Problem):
     format: Literal["ioopt/batch-io"] = "ioopt/batch-io"
     machine: Machine
     options: QueueOptions = QueueOptions()
-    jobs: tuple[Job, ...]
+    jobs: Annotated[Sequence[Job], base.Columnar()]
+
+    @classmethod
+    def columns_class(cls) -> "type[BatchJobs]":
+        """Return the class that holds the jobs as columns."""
+        from ioopt.problems.batch_jobs import BatchJobs
+
+        return BatchJobs
+
+    @cached_property
+    def columns(self) -> "BatchJobs":
+        """Return the jobs as columns."""
+        return self.columns_class().of(self.jobs)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if isinstance(self.jobs, base.HeldAsColumns) and self.columns.fit(self.machine):
+            return self
         base.require_one_id_type("jobs", (job.id for job in self.jobs))
         base.require_unique("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):

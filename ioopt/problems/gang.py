@@ -6,15 +6,18 @@ has as many tasks as file nodes. Times are in seconds. See Section 2 of the pape
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from ioopt.problems import base
 from ioopt.units import exact
+
+if TYPE_CHECKING:
+    from ioopt.problems.gang_jobs import GangJobs
 
 _CEIL_SLACK = Fraction(1, 10**9)
 
@@ -95,10 +98,21 @@ class GangProblem(base.Problem):
     format: Literal["ioopt/gang"] = "ioopt/gang"
     machine: Machine
     io: BlockTimes | None = None
-    jobs: tuple[Job, ...] = ()
+    jobs: Annotated[Sequence[Job], base.Columnar()] = ()
+
+    @classmethod
+    def columns_class(cls) -> "type[GangJobs]":
+        """Return the class that holds the jobs as columns."""
+        from ioopt.problems.gang_jobs import GangJobs
+
+        return GangJobs
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        jobs = self.jobs
+        if isinstance(jobs, base.HeldAsColumns):
+            if self.columns_class().of(jobs).fit(self.machine):
+                return self
         base.require_unique("jobs", (job.id for job in self.jobs))
         base.require_one_id_type("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ioopt.problems.base import JobId, Json, Rows, once_a_problem
 from ioopt.problems.gang import GangProblem, Job
+from ioopt.problems.gang_jobs import GangJobs
 from ioopt.problems.job_columns import Flags, Reals, Wholes
 
 
@@ -36,6 +37,8 @@ class Workload:
 
     def files(self) -> NDArray[np.int32]:
         """Return the file nodes of all jobs, one job after the other."""
+        if isinstance(self.jobs, GangJobs):
+            return self.jobs.files
         nodes = chain.from_iterable(job.file_nodes for job in self.jobs)
         return np.fromiter(nodes, np.int32, int(self.sizes.sum()))
 
@@ -58,6 +61,9 @@ class Workload:
 def workload_of(problem: GangProblem) -> Workload:
     """Return the jobs of *problem* as columns."""
     jobs = problem.jobs
+    if isinstance(jobs, GangJobs):
+        columns = jobs.ids, jobs.arrival, jobs.local, jobs.remote, jobs.sizes
+        return Workload(jobs, *columns)
     local, remote = (
         np.array([*map(attrgetter(name), jobs)], float)
         for name in ("local_seconds", "remote_seconds")

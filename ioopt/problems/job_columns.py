@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -57,8 +57,11 @@ class JobColumns(Rows):
 
     def taken(self, places: Wholes) -> JobColumns:
         """Return the rows at *places*, in that order."""
-        offset, requests = _parts(self.offset, places)
-        edges, spans = _parts(self.edges, requests)
+        offset, requests = parts_taken(self.offset, places)
+        edges: Wholes = np.broadcast_to(np.int64(0), len(requests) + 1)
+        spans: Wholes = np.zeros(0, np.int64)
+        if len(self.since):
+            edges, spans = parts_taken(self.edges, requests)
         nodes = self.nodes
         return replace(
             self,
@@ -159,7 +162,27 @@ def offsets(counts: Sequence[int] | Wholes) -> Wholes:
     return found
 
 
-def _parts(offset: Wholes, chosen: Wholes) -> tuple[Wholes, Wholes]:
+ITEMS_AT_ONCE = 1 << 18
+"""Number of items of columns, such as phases, of which most temporary columns are
+made.
+"""
+
+
+def blocks(offset: Sequence[int] | Wholes) -> Iterator[slice]:
+    """Yield the parts in blocks of some hundred thousand items; part k has the items
+    from ``offset[k]`` on.
+    """
+    last = len(offset) - 1
+    edges = np.asarray(offset)
+    first = 0
+    while first < last:
+        stop = int(np.searchsorted(edges, edges[first] + ITEMS_AT_ONCE, side="right"))
+        stop = min(max(first + 1, stop - 1), last)
+        yield slice(first, stop)
+        first = stop
+
+
+def parts_taken(offset: Wholes, chosen: Wholes) -> tuple[Wholes, Wholes]:
     """Return, for the *chosen* parts one after the other, where each begins, and the
     indices of their items. Part k has the items from ``offset[k]`` on.
     """

@@ -5,8 +5,10 @@ bandwidth.
 import math
 from collections.abc import Mapping
 
+import numpy as np
+
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
-from ioopt.models.fluid_bound import SHAVED, Work, least_response
+from ioopt.models.fluid_bound import SHAVED, Work, least_response, total_of
 from ioopt.options import Deadline
 from ioopt.problems.base import JobId
 from ioopt.problems.batch_io import (
@@ -15,6 +17,8 @@ from ioopt.problems.batch_io import (
     IoRequestsProblem,
     Job,
 )
+from ioopt.problems.batch_jobs import BatchJobs
+from ioopt.problems.job_columns import Reals
 
 REFERENCE = "no-congestion"
 """The reference policy. It alone may exceed the storage's rate."""
@@ -53,35 +57,30 @@ def mean_response_bound(
     if not problem.jobs:
         return None
     machine = problem.machine
+    jobs = problem.columns
     kill = problem.options.kill
-    count = len(problem.jobs)
-    bandwidth = float(machine.storage_bytes_per_second)
-    nodes = []
-    storage = []
-    alone = 0.0
-    around = 0.0  # Seconds of computing before the first byte and after the last one.
-    latest = 0.0
+    count = len(jobs)
+    width = jobs.allocated_nodes(machine)
+    head, seconds, tail, volume = _totals(jobs, plan.ef)
+    moving = volume / jobs.peak(machine)
+    least = seconds + moving
+    submit = jobs.submit
     waits = 0.0
-    for job in problem.jobs:
-        width = machine.allocated_nodes(job.nodes)
-        peak = _peak(problem, job)
-        head, seconds, tail, volume = _totals(job, plan.ef)
-        moving = volume / peak if volume else 0.0
-        least = seconds + moving
-        submit = float(job.submit_seconds)
-        if starts is not None:
-            waits += starts[job.id] - submit
-            submit = starts[job.id]
-        if kill:
-            least = min(least, float(job.walltime_seconds))
-        alone += least
-        latest = max(latest, submit + head)
-        nodes.append(Work(submit, least * width / machine.nodes, least, 1.0))
-        storage.append(Work(submit + head, volume / bandwidth, moving, 1.0))
-        around += head + tail
-    rounding = count * math.ulp(latest)
+    if starts is not None:
+        submit = np.array([starts[name] for name in jobs.ids], float)
+        waits = total_of(submit - jobs.submit)
+    if kill:
+        least = np.minimum(least, jobs.walltime)
+    alone = total_of(least)
+    weight = np.ones(count)
+    rounding = count * math.ulp(float((submit + head).max(initial=0.0)))
+    nodes = Work(submit, least * width / machine.nodes, least, weight)
     bounds = [alone + delay * count, least_response(nodes)]
     if plan.policy != REFERENCE and not kill:
+        amount = volume / float(machine.storage_bytes_per_second)
+        storage = Work(submit + head, amount, moving, weight)
+        # Seconds of computing before the first byte and after the last one.
+        around = total_of(head + tail)
         bounds.append(least_response(storage) + around - rounding)
     if starts is not None:
         waits -= rounding
@@ -162,30 +161,37 @@ def _peak(problem: BatchIoProblem, job: Job) -> float:
     )
 
 
-def _totals(job: Job, ef: float) -> tuple[float, float, float, float]:
-    """Return (head, seconds, tail, bytes) of a job whose bytes are multiplied by *ef*.
+def _totals(jobs: BatchJobs, ef: float) -> tuple[Reals, Reals, Reals, Reals]:
+    """Return (head, seconds, tail, bytes) of each job, whose bytes are multiplied by
+    *ef*.
 
     *seconds* is all computing of the job; *head* is the part before its first byte,
     *tail* the part after its last byte.
     """
-    head = 0.0
-    seconds = 0.0
-    tail = 0.0
-    volume = 0.0
-    for phase in job.phases:
-        compute = float(phase.compute_seconds)
-        moved = float(phase.io_bytes) * ef
-        seconds += compute * phase.repeat
-        if moved > 0:
-            if volume == 0.0:
-                head = seconds - compute * (phase.repeat - 1)
-            tail = 0.0
-        else:
-            tail += compute * phase.repeat
-        volume += moved * phase.repeat
-    if not volume:
-        return seconds, seconds, 0.0, 0.0
-    return head, seconds, tail, volume
+    count = len(jobs)
+    phase = np.arange(len(jobs.seconds))
+    owner = np.repeat(np.arange(count), jobs.steps)
+    computing = jobs.seconds * jobs.repeat
+    moved = jobs.volume * ef
+    busy = np.flatnonzero(moved > 0)
+    # Jobs without bytes have no first and no last phase with I/O.
+    first = np.full(count, len(phase))
+    last = np.full(count, len(phase))
+    first[owner[busy[::-1]]] = busy[::-1]
+    last[owner[busy]] = busy
+    begins = first[owner]
+    head = np.bincount(owner, np.where(phase <= begins, computing, 0.0), count)
+    # The first of repeated phases begins to send when the others still have to compute.
+    some = np.flatnonzero(first < len(phase))
+    opening = first[some]
+    head[some] -= jobs.seconds[opening] * (jobs.repeat[opening] - 1)
+    after = np.where(phase > last[owner], computing, 0.0)
+    return (
+        head,
+        np.bincount(owner, computing, count),
+        np.bincount(owner, after, count),
+        np.bincount(owner, moved * jobs.repeat, count),
+    )
 
 
 def most_granted(problem: IoRequestsProblem, policy: str) -> float | None:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ioopt.models.fluid_bound import SHAVED, least_response
+from ioopt.models.fluid_bound import SHAVED, Work, least_response, total_of
 from ioopt.problems.gang import GangProblem
 from ioopt.problems.gang_columns import workload_of
 
@@ -26,6 +26,6 @@ def mean_slowdown_bound(problem: GangProblem) -> float | None:
     floor = np.maximum(jobs.local, quantum)
     least = np.maximum(0.0, jobs.local - FINISHED_SECONDS)
     amount = jobs.sizes / problem.machine.nodes * least
-    alone = np.cumsum(np.maximum(least, quantum) / floor)[-1]
-    work = np.column_stack([jobs.arrival, amount, least, 1 / floor])
-    return max(float(alone), least_response(work) * SHAVED) / len(jobs)
+    alone = total_of(np.maximum(least, quantum) / floor)
+    shared = least_response(Work(jobs.arrival, amount, least, 1 / floor))
+    return max(alone, shared * SHAVED) / len(jobs)

@@ -100,12 +100,18 @@ def _check_jobs(terms: Terms, table: Table) -> Iterator[Violation]:
     In a closed loop, also check for all jobs together that nodes suffice and that jobs
     start at permitted times.
     """
-    for one in JOB_CHECKS:
-        yield from one(terms, table)
-    yield from check_grants(table)
+    # Blocks of jobs need little memory; violations are listed rule by rule.
+    if any(_check_single(terms, part) for part in table.blocks()):
+        yield from _check_single(terms, table)
     if terms.closed:
         yield from _check_nodes(terms, table)
         yield from _check_starts(table)
+
+
+def _check_single(terms: Terms, table: Table) -> list[Violation]:
+    """Return the violations of jobs that are looked at one at a time."""
+    found = [item for one in JOB_CHECKS for item in one(terms, table)]
+    return [*found, *check_grants(table)]
 
 
 def _times(terms: Terms, table: Table) -> Iterator[Violation]:
@@ -419,7 +425,7 @@ def metrics_of(terms: Terms, table: Table) -> Json:
     rows = table.rows
     count = max(1, len(table))
     runtimes = rows.end - rows.start
-    delays = _delays(table)
+    delays = np.concatenate([_delays(part) for part in table.blocks()])
     ideal = table.ideal
     alone = np.where(ideal > 0, ideal, 1.0)
     slowdowns = np.where(ideal > 0, runtimes / alone, 1.0)
@@ -444,7 +450,8 @@ def metrics_of(terms: Terms, table: Table) -> Json:
         return metrics
     inside = np.maximum(0.0, np.minimum(rows.end, last) - np.maximum(rows.start, begin))
     metrics["utilisation"] = fsum(table.nodes * inside) / capacity
-    useful = _useful(table, begin, last)
+    parts = [_useful(part, begin, last) for part in table.blocks()]
+    useful = np.concatenate(parts, axis=1)
     least, most = (fsum(table.nodes * side) / capacity for side in useful)
     metrics["useful_utilisation"] = (least, most)
     if rows.timed.all():

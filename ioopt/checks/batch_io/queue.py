@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ioopt.checks.batch_io.table import Table
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
-from ioopt.problems.batch_io import Job
+from ioopt.problems.base import JobId
 from ioopt.result import Violation, violation
 
 OVERDUE_SECONDS = 300.0
@@ -21,9 +21,14 @@ SAME_SCORE = 1e-9
 
 
 class Begun(NamedTuple):
-    """A job with its legal allocation and its times in the schedule, in seconds."""
+    """A job with its times in seconds: those of the instance, and those in the
+    schedule. ``nodes`` is its legal allocation for the ``asked_nodes``.
+    """
 
-    job: Job
+    id: JobId
+    submit: float
+    walltime: float
+    asked_nodes: int
     nodes: int
     start: float
     end: float
@@ -48,17 +53,24 @@ def queue_violations(terms: Terms, table: Table) -> Iterator[Violation]:
     """Yield a violation for each scheduling pass that does not start exactly the jobs
     it should start.
     """
-    columns = (table.nodes, table.rows.start, table.rows.end)
-    times = zip(table.jobs, *(column.tolist() for column in columns))
+    columns = (
+        table.submit,
+        table.walltime,
+        table.asked_nodes,
+        table.nodes,
+        table.rows.start,
+        table.rows.end,
+    )
+    times = zip(table.ids, *(column.tolist() for column in columns))
     views = [Begun(*found) for found in times]
-    line = sorted(views, key=lambda view: (view.job.submit_seconds, view.job.id))
+    line = sorted(views, key=lambda view: (view.submit, view.id))
     running: list[Begun] = []
     waiting: list[Begun] = []
     arrived = 0
     for now in _instants(views):
         until = now + _slack(now)
         running = [view for view in running if view.end > until]
-        while arrived < len(line) and line[arrived].job.submit_seconds <= until:
+        while arrived < len(line) and line[arrived].submit <= until:
             waiting.append(line[arrived])
             arrived += 1
         begun = [view for view in waiting if view.start <= until]
@@ -84,14 +96,14 @@ def _differences(
             text = (
                 f"starts at {now!r}, when it is not its turn by the rules of the queue"
             )
-            yield violation("queue", str(view.job.id), text)
+            yield violation("queue", str(view.id), text)
             return
     for view in expected:
         if view not in begun:
             text = (
                 f"does not start at {now!r}, although it is its turn and nodes are free"
             )
-            yield violation("queue", str(view.job.id), text)
+            yield violation("queue", str(view.id), text)
             return
 
 
@@ -103,7 +115,7 @@ def _instants(views: Sequence[Begun]) -> Iterator[float]:
     """Yield the times of the scheduling passes, which are the arrivals and ends of
     jobs, without repetitions.
     """
-    times = [view.job.submit_seconds for view in views]
+    times = [view.submit for view in views]
     times += [view.end for view in views]
     times.sort()
     until = -math.inf
@@ -136,7 +148,7 @@ def _starting(
     for view in behind:
         if view.nodes > free:
             continue
-        short = now + view.job.walltime_seconds <= until + 1e-9 + 4 * math.ulp(until)
+        short = now + view.walltime <= until + 1e-9 + 4 * math.ulp(until)
         if not short and view.nodes > beside:
             continue
         begun.append(view)
@@ -167,7 +179,7 @@ def _reservation(
 
 def _predicted_end(view: Begun, now: float) -> float:
     """Predict the end of a running job, in seconds (rule 20)."""
-    end = view.start + view.job.walltime_seconds
+    end = view.start + view.walltime
     if end > now + 1e-9 + 4 * math.ulp(now):
         return end
     return now + OVERDUE_SECONDS
@@ -200,12 +212,12 @@ def _in_order(terms: Terms, waiting: Sequence[Begun], now: float) -> list[Begun]
 
 
 def _shortest_first(view: Begun) -> float:
-    return view.job.walltime_seconds
+    return view.walltime
 
 
 def _score(view: Begun, now: float) -> float:
     """Return the WFP score of a job: (wait / walltime)^3 times the number of requested
     nodes (rules 4, 19).
     """
-    waited = max(0.0, now - view.job.submit_seconds)
-    return float((waited / view.job.walltime_seconds) ** 3 * view.job.nodes)
+    waited = max(0.0, now - view.submit)
+    return float((waited / view.walltime) ** 3 * view.asked_nodes)

@@ -59,8 +59,9 @@ def check_rates(terms: Terms, table: Table) -> Iterator[Violation]:
     """Check the recorded rates of each request: their times, the peak rate, and the
     bytes moved.
     """
-    yield from _check_spans(terms, table)
-    yield from _check_bytes(table)
+    if table.rows.timed.any():
+        yield from _check_spans(terms, table)
+        yield from _check_bytes(table)
 
 
 def _check_spans(terms: Terms, table: Table) -> Iterator[Violation]:
@@ -275,10 +276,10 @@ def check_capacity(terms: Terms, table: Table) -> Iterator[Violation]:
         return
     done = ~np.isnan(rows.finish) & ~np.isnan(table.asked)
     begin = np.where(np.isnan(rows.grant), rows.request, rows.grant)[done]
-    end, size, owner = rows.finish[done], table.asked[done], table.owner[done]
+    end, size = rows.finish[done], table.asked[done]
 
     def late(chosen: Wholes) -> list[tuple[Load, float]]:
-        names = [table.name(k) for k in owner[chosen].tolist()]
+        names = [table.name(k) for k in table.owner[done][chosen].tolist()]
         columns = (column[chosen].tolist() for column in (begin, end, size))
         loads = [Load(*numbers) for numbers in zip(*columns, names)]
         return overloads(terms.storage, loads, SLACK_SECONDS)
@@ -309,9 +310,13 @@ def pressed(storage: float, begin: Reals, end: Reals, size: Reals) -> Wholes:
         total = np.cumsum(work)
         # The most by which the rounding of the sums can move an instant, in seconds.
         rounding = 4 * len(left) * EPSILON * (total[-1] + np.abs(end).max())
-        finish = total + np.maximum.accumulate(begin[left] - (total - work))
+        # In place, because there may be millions of transfers.
+        finish = np.subtract(begin[left], np.subtract(total, work, out=work), out=work)
+        np.maximum.accumulate(finish, out=finish)
+        finish += total
         opens = np.append(True, begin[left][1:] > finish[:-1] + rounding)
         stops = finish[np.append(opens[1:], True)]
+        del total, work, finish
         period = np.cumsum(opens) - 1
         stay = end[left] < stops[period] + rounding
         left = left[stay]

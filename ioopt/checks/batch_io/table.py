@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -13,14 +13,15 @@ import numpy as np
 
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
 from ioopt.problems.base import LARGEST, JobId, Json
-from ioopt.problems.batch_io import Job
 from ioopt.problems.job_columns import (
     NO_NODE,
     Flags,
     JobColumns,
     Reals,
     Wholes,
+    blocks,
     offsets,
+    parts_taken,
 )
 from ioopt.result import Violation, violation
 
@@ -166,21 +167,26 @@ class Table:
     """The jobs of a schedule in the order of the instance, with what the instance says
     of them.
 
-    ``nodes`` and ``peak`` are a job's legal allocation and its peak rate in bytes/s
-    (rules 5 and 24). ``compute`` (seconds) and ``volume`` (bytes) have an item for each
-    phase, after ``repeat`` and the expansion factor were applied; those of job k are
-    the items from ``first_phase[k]`` to ``first_phase[k + 1] - 1``. Requests and spans
-    are those of the schedule; ``owner`` is the job of each request.
+    ``submit`` and ``walltime`` are in seconds. ``nodes`` and ``peak`` are a job's legal
+    allocation and its peak rate in bytes/s (rules 5 and 24). The phases of job k are
+    the items from ``offset[k]`` to ``offset[k + 1] - 1`` of ``seconds`` (of computing),
+    ``volumes`` (bytes, after the expansion factor was applied) and ``repeat``.
+    ``compute`` and ``volume`` have an item for each repetition; those of job k are the
+    items from ``first_phase[k]`` to ``first_phase[k + 1] - 1``. Requests and spans are
+    those of the schedule; ``owner`` is the job of each request.
     """
 
-    jobs: Sequence[Job]
+    ids: Sequence[JobId]
+    submit: Reals
+    walltime: Reals
+    asked_nodes: Wholes
     rows: JobColumns
     nodes: Wholes
     peak: Reals
-    first_phase: Wholes
-    compute: Reals
-    volume: Reals
-    owner: Wholes
+    offset: Wholes
+    seconds: Reals
+    volumes: Reals
+    repeat: Wholes
 
     @classmethod
     def of(cls, terms: Terms, rows: JobColumns) -> tuple[Table, list[Violation]]:
@@ -188,50 +194,71 @@ class Table:
         stands in *rows* twice.
         """
         problem = terms.problem
-        order, found = _matched(problem.jobs, rows.ids)
-        jobs = [problem.jobs[k] for k, _ in order]
+        columns = problem.columns
+        order, found = _matched(columns.ids, rows.ids)
+        jobs = np.array([k for k, _ in order], np.int64)
         places = [place for _, place in order]
         if places != list(range(len(rows))):
             rows = rows.taken(np.array(places, np.int64))
-        machine = problem.machine
-        widths = {
-            size: machine.allocated_nodes(size) for size in {j.nodes for j in jobs}
-        }
-        nodes = [widths[job.nodes] for job in jobs]
-        peak = [
-            machine.peak(wide, job.io_bytes_per_second)
-            for wide, job in zip(nodes, jobs)
-        ]
-        pieces = [
-            (phase.compute_seconds, phase.io_bytes * terms.ef, phase.repeat)
-            for job in jobs
-            for phase in job.phases
-        ]
-        table = np.array(pieces, float).reshape(-1, 3)
-        repeat = table[:, 2].astype(np.int64)
+        offset, phases = parts_taken(columns.offset, jobs)
         return cls(
-            jobs=jobs,
+            ids=[columns.ids[k] for k, _ in order],
+            submit=columns.submit[jobs],
+            walltime=columns.walltime[jobs],
+            asked_nodes=columns.nodes[jobs],
             rows=rows,
-            nodes=np.array(nodes, np.int64),
-            peak=np.array(peak, float),
-            first_phase=offsets([job.num_phases for job in jobs]),
-            compute=np.repeat(table[:, 0], repeat),
-            volume=np.repeat(table[:, 1], repeat),
-            owner=rows.owner,
+            nodes=columns.allocated_nodes(problem.machine)[jobs],
+            peak=columns.peak(problem.machine)[jobs],
+            offset=offset,
+            seconds=columns.seconds[phases],
+            volumes=columns.volume[phases] * terms.ef,
+            repeat=columns.repeat[phases],
         ), found
 
     def __len__(self) -> int:
-        return len(self.jobs)
+        return len(self.ids)
+
+    def blocks(self) -> Iterator[Table]:
+        """Yield the jobs in blocks, so that columns of phases need little memory."""
+        parts = [*blocks(self.first_phase)]
+        if len(parts) <= 1:
+            yield self
+            return
+        for part in parts:
+            steps = slice(int(self.offset[part.start]), int(self.offset[part.stop]))
+            yield Table(
+                ids=self.ids[part],
+                submit=self.submit[part],
+                walltime=self.walltime[part],
+                asked_nodes=self.asked_nodes[part],
+                rows=self.rows.taken(np.arange(part.start, part.stop)),
+                nodes=self.nodes[part],
+                peak=self.peak[part],
+                offset=self.offset[part.start : part.stop + 1] - steps.start,
+                seconds=self.seconds[steps],
+                volumes=self.volumes[steps],
+                repeat=self.repeat[steps],
+            )
 
     @cached_property
-    def submit(self) -> Reals:
-        """Return the submission of each job in seconds."""
-        return np.array([job.submit_seconds for job in self.jobs], float)
+    def first_phase(self) -> Wholes:
+        """Return where the phases of each job begin, and their number."""
+        return offsets(self.repeat)[self.offset]
 
     @cached_property
-    def walltime(self) -> Reals:
-        """Return the walltime of each job in seconds."""
-        return np.array([job.walltime_seconds for job in self.jobs], float)
+    def compute(self) -> Reals:
+        """Return the seconds of computing of each phase."""
+        return np.repeat(self.seconds, self.repeat)
+
+    @cached_property
+    def volume(self) -> Reals:
+        """Return the bytes of each phase."""
+        return np.repeat(self.volumes, self.repeat)
+
+    @cached_property
+    def owner(self) -> Wholes:
+        """Return the job of each request."""
+        return self.rows.owner
 
     @cached_property
     def slack(self) -> Reals:
@@ -243,21 +270,14 @@ class Table:
     @cached_property
     def ideal(self) -> Reals:
         """Return the seconds that each job runs without congestion (rule 22)."""
-        owner = np.repeat(np.arange(len(self)), np.diff(self.first_phase))
-        seconds = self.compute + self.volume / self.peak[owner]
-        return sums(seconds, self.first_phase[:-1])
+        return np.concatenate([_ideal(part) for part in self.blocks()])
 
     @cached_property
     def asked(self) -> Reals:
         """Return the bytes of the phase of each request; NaN if there is no such
         phase.
         """
-        phase = self.rows.phase
-        exists = (phase >= 0) & (phase < np.diff(self.first_phase)[self.owner])
-        place = np.where(exists, self.first_phase[self.owner] + phase, 0)
-        if not len(self.volume):
-            return np.full(len(phase), math.nan)
-        return np.where(exists, self.volume[place], math.nan)
+        return np.concatenate([_asked(part) for part in self.blocks()])
 
     @cached_property
     def last(self) -> Reals:
@@ -272,7 +292,24 @@ class Table:
 
     def name(self, job: int) -> JobId:
         """Return the id of a job."""
-        return self.jobs[job].id
+        return self.ids[job]
+
+
+def _asked(table: Table) -> Reals:
+    """Return the bytes of the phase of each request; NaN if there is no such phase."""
+    phase = table.rows.phase
+    exists = (phase >= 0) & (phase < np.diff(table.first_phase)[table.owner])
+    place = np.where(exists, table.first_phase[table.owner] + phase, 0)
+    if not len(table.volume):
+        return np.full(len(phase), math.nan)
+    return np.where(exists, table.volume[place], math.nan)
+
+
+def _ideal(table: Table) -> Reals:
+    """Return the seconds that each job runs without congestion, from its phases."""
+    owner = np.repeat(np.arange(len(table)), np.diff(table.first_phase))
+    seconds = table.compute + table.volume / table.peak[owner]
+    return sums(seconds, table.first_phase[:-1])
 
 
 def marked(flags: Flags) -> list[int]:
@@ -301,13 +338,13 @@ def parts_of(table: Table) -> tuple[Wholes, Wholes]:
 
 
 def _matched(
-    jobs: Sequence[Job], ids: Sequence[JobId]
+    known: Sequence[JobId], ids: Sequence[JobId]
 ) -> tuple[list[tuple[int, int]], list[Violation]]:
-    """Pair the index of each job with that of its row, in the order of *jobs*; return
-    the pairs and the violations found.
+    """Pair the index of each job, whose ids are *known*, with that of its row, in the
+    order of the jobs; return the pairs and the violations found.
     """
     found: list[Violation] = []
-    index = {job.id: k for k, job in enumerate(jobs)}
+    index = {name: k for k, name in enumerate(known)}
     rows: dict[int, int] = {}
     for place, name in enumerate(ids):
         k = index.get(name)

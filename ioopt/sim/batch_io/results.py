@@ -8,7 +8,7 @@ import numpy as np
 
 from ioopt.decisions.ordering import Number
 from ioopt.problems.base import Json
-from ioopt.problems.job_columns import NO_NODE, JobColumns
+from ioopt.problems.job_columns import NO_NODE, Flags, JobColumns, Wholes, blocks
 from ioopt.sim.batch_io.trace import Run, Trace, known
 
 
@@ -25,7 +25,9 @@ def schedule_of(trace: Trace, run: Run) -> Json:
     """
     place = np.empty(len(trace), np.int64)
     place[trace.position] = np.arange(len(trace))
-    columns = columns_of(trace, run).taken(place)
+    columns = columns_of(trace, run)
+    if not np.array_equal(place, np.arange(len(trace))):
+        columns = columns.taken(place)
     schedule: Json = {"jobs": columns}
     if run.rates is not None:
         schedule["storage_bytes_per_second"] = float(
@@ -41,13 +43,21 @@ def schedule_of(trace: Trace, run: Run) -> Json:
 
 def columns_of(trace: Trace, run: Run) -> JobColumns:
     """Return the jobs of a run, in the order of the trace."""
-    request = np.array(run.request, float)
-    asked = np.flatnonzero(~np.isnan(request))  # phases with a request
+    request = np.asarray(run.request, float)
+    is_asked = ~np.isnan(request)
+    asked: slice | Flags = slice(None) if is_asked.all() else is_asked
+    offset = np.append(0, np.cumsum(is_asked))[trace.offset]
     first = np.array(trace.offset, np.int64)
-    owner = trace.owner[asked]
-    rates = np.empty((0, 4)) if run.rates is None else np.array(run.rates, float)
-    # The spans of a request are in order of time already.
-    rates = rates[np.argsort(rates[:, 0], kind="stable")]
+    number = np.arange(len(request)) - np.repeat(first[:-1], np.diff(first))
+    request = request[asked]
+    rates = np.empty((0, 4))
+    edges: Wholes = np.broadcast_to(np.int64(0), len(request) + 1)
+    if run.rates is not None:
+        # The spans of a request are in order of time already.
+        rates = np.array(run.rates, float)
+        rates = rates[np.argsort(rates[:, 0], kind="stable")]
+        phases = np.append(np.flatnonzero(is_asked), len(is_asked))
+        edges = np.searchsorted(rates[:, 0], phases)
     wide = trace.machine.unit_nodes
     block = np.array(run.block, np.int64)
     return JobColumns(
@@ -58,13 +68,13 @@ def columns_of(trace: Trace, run: Run) -> JobColumns:
         allocated=trace.allocated,
         first_node=np.where(block < 0, NO_NODE, block * wide),
         nodes=None if run.units is None else [_nodes(row, wide) for row in run.units],
-        offset=np.searchsorted(asked, first),
-        phase=asked - first[owner],
-        request=request[asked],
-        grant=np.array(run.grant, float)[asked],
-        finish=np.array(run.finish, float)[asked],
-        timed=np.full(len(asked), run.rates is not None),
-        edges=np.append(np.searchsorted(rates[:, 0], asked), len(rates)),
+        offset=offset,
+        phase=number[asked],
+        request=request,
+        grant=np.asarray(run.grant, float)[asked],
+        finish=np.asarray(run.finish, float)[asked],
+        timed=np.full(len(request), run.rates is not None),
+        edges=edges,
         since=rates[:, 1],
         until=rates[:, 2],
         rate=rates[:, 3],
@@ -147,11 +157,18 @@ def _delays(trace: Trace, run: Run) -> list[Number]:
     """Return the I/O delay of each job in seconds: the duration of its finished
     requests minus their duration at the peak rate.
     """
-    done = run.finish == run.finish  # not NaN
-    owner = trace.owner[done]
     peak = np.array(trace.peak, trace.kind)
-    least = trace.volume[done] / peak[owner]
-    return trace.sums(run.finish[done] - run.request[done] - least, owner)
+    found: list[Number] = []
+    for jobs in blocks(trace.offset):
+        phases = slice(trace.offset[jobs.start], trace.offset[jobs.stop])
+        counts = np.diff(trace.offset[jobs.start : jobs.stop + 1])
+        owner = np.repeat(np.arange(len(counts)), counts)
+        finish = run.finish[phases]
+        done = finish == finish  # not NaN
+        least = trace.volume[phases] / peak[jobs][owner]
+        delays = (finish - run.request[phases] - least)[done]
+        found += trace.sums(delays, owner[done], len(counts))
+    return found
 
 
 def _sum(values: list[Number], zero: Number) -> Number:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,9 @@ from numpy.typing import NDArray
 
 from ioopt.decisions.batch_io import Limits
 from ioopt.decisions.ordering import Number
-from ioopt.problems.batch_io import BatchIoProblem, Job, Machine, QueueOptions
+from ioopt.problems.batch_io import BatchIoProblem, Machine, QueueOptions
+from ioopt.problems.batch_jobs import BatchJobs
+from ioopt.problems.job_columns import Wholes, offsets, parts_taken
 
 Numbers = NDArray[Any]
 """Floats, or in exact runs Fractions."""
@@ -66,17 +67,19 @@ class Trace:
         limits = Limits.of(machine, use_exact)
         number = limits.number if use_exact else float
         factor = limits.number(ef)
-        ids = [job.id for job in problem.jobs]
-        submits = [number(job.submit_seconds) for job in problem.jobs]
+        columns = problem.columns
+        ids = columns.ids
+        submits = [*map(number, columns.submit.tolist())]
         by_rank = sorted(range(len(ids)), key=ids.__getitem__)
         rank_of = sorted(range(len(ids)), key=by_rank.__getitem__)
         position = sorted(by_rank, key=submits.__getitem__)
-        jobs = [problem.jobs[k] for k in position]
-        nodes = [job.nodes for job in jobs]
-        allocation = {size: machine.allocated_nodes(size) for size in set(nodes)}
-        allocated = [allocation[size] for size in nodes]
-        peak = _peaks(jobs, allocated, limits)
+        order = np.array(position, np.int64)
+        allocated = columns.allocated_nodes(machine)[order].tolist()
         whole = {size: limits.peak(size) for size in set(allocated)}
+        peak = [whole[size] for size in allocated]
+        for j, own in enumerate(columns.own_peak[order].tolist()):
+            if own == own:  # not NaN
+                peak[j] = min(peak[j], limits.number(own))
         own_peaks = any(rate != whole[size] for rate, size in zip(peak, allocated))
         return cls(
             machine=machine,
@@ -86,13 +89,13 @@ class Trace:
             position=position,
             rank=[rank_of[k] for k in position],
             submit=[submits[k] for k in position],
-            walltime=[number(job.walltime_seconds) for job in jobs],
-            nodes=nodes,
+            walltime=[*map(number, columns.walltime[order].tolist())],
+            nodes=columns.nodes[order].tolist(),
             units=[size // machine.unit_nodes for size in allocated],
             allocated=allocated,
             peak=peak,
-            offset=[0, *accumulate(job.num_phases for job in jobs)],
-            pieces=_pieces(jobs, number, factor),
+            offset=offsets(columns.num_phases[order]).tolist(),
+            pieces=_pieces(columns, order, number, factor),
         )
 
     def __len__(self) -> int:
@@ -144,19 +147,22 @@ class Trace:
         repeat = [piece[2] for piece in self.pieces]
         return np.repeat(np.array(numbers, self.kind), repeat)
 
-    @cached_property
+    @property
     def owner(self) -> NDArray[np.int64]:
         """Return the number of the job of every phase."""
+        # Made anew each time: kept, it would be as large as all times of one kind.
         return np.repeat(np.arange(len(self)), np.diff(self.offset))
 
-    def sums(self, values: Numbers, owner: NDArray[np.int64]) -> list[Number]:
-        """Return, for each job, the sum of the *values* that it owns, from left to
-        right.
+    def sums(
+        self, values: Numbers, owner: NDArray[np.int64], jobs: int
+    ) -> list[Number]:
+        """Return, for each of *jobs* jobs, the sum of the *values* that it owns, from
+        left to right.
         """
         if not self.limits.exact:
-            found: list[Number] = np.bincount(owner, values, len(self)).tolist()
+            found: list[Number] = np.bincount(owner, values, jobs).tolist()
             return found
-        sums = [self.limits.zero] * len(self)
+        sums = [self.limits.zero] * jobs
         for j, value in zip(owner.tolist(), values):
             sums[j] += value
         return sums
@@ -166,8 +172,9 @@ class Trace:
         """Return the run time of each job on its allocated nodes without congestion, in
         seconds (rule 22).
         """
-        computing = self.sums(self.compute, self.owner)
-        moving = self.sums(self.volume, self.owner)
+        owner = self.owner
+        computing = self.sums(self.compute, owner, len(self))
+        moving = self.sums(self.volume, owner, len(self))
         return [
             seconds + volume / peak
             for seconds, volume, peak in zip(computing, moving, self.peak)
@@ -207,37 +214,18 @@ class Trace:
         return first + (last - first) / 10, last
 
 
-def _peaks(
-    jobs: Sequence[Job], allocated: Sequence[int], limits: Limits
-) -> list[Number]:
-    """Return the peak rate of each of *jobs* in bytes/s (rules 5 and 24).
-
-    *allocated* is the number of nodes allocated to each job.
-    """
-    whole = {size: limits.peak(size) for size in set(allocated)}
-    peaks = []
-    for job, size in zip(jobs, allocated):
-        own = job.io_bytes_per_second
-        if own is None:
-            peaks.append(whole[size])
-        else:
-            peaks.append(min(whole[size], limits.number(own)))
-    return peaks
-
-
 def _pieces(
-    jobs: Sequence[Job], number: Callable[[float], Number], factor: Number
+    columns: BatchJobs, order: Wholes, number: Callable[[float], Number], factor: Number
 ) -> list[Piece]:
-    """Return the phases of all *jobs* in one list, with their bytes multiplied by
-    *factor*.
+    """Return the phases of all jobs in one list, with the jobs in this *order* and
+    their bytes multiplied by *factor*.
     """
-    pieces = []
-    for job in jobs:
-        for phase in job.phases:
-            seconds = number(phase.compute_seconds)
-            volume = number(phase.io_bytes) * factor
-            pieces.append((seconds, volume, phase.repeat))
-    return pieces
+    _, places = parts_taken(columns.offset, order)
+    seconds = columns.seconds[places].tolist()
+    volume = columns.volume[places].tolist()
+    volumes = [number(amount) * factor for amount in volume]
+    repeat = columns.repeat[places].tolist()
+    return [*zip(map(number, seconds), volumes, repeat)]
 
 
 Spans = NDArray[np.float64]
