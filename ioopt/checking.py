@@ -223,7 +223,7 @@ def replayed(
     """
     told = schedule or {}
     how = validate(Measured, told.get("measured") or {}, "schedule.measured")
-    options = how.model_dump(exclude_none=True)
+    options = {**kind.undrawn, **how.model_dump(exclude_none=True)}
     if actual := told.get("actual_compute_seconds"):
         options["actual"] = actual
     try:

@@ -1,4 +1,4 @@
-/* text 6f1056dd9f7a72420947b2a834ec34136326a0f119ae84b53eae881070d88e47 */
+/* text c31d61c437e057d0ccba8cc6aa7fb1c1f35e65993ac31889b8f1e08ce21bb188 */
 /* Written by scripts/tools/kernels.py from the kernel text; do not edit. */
 #include <math.h>
 #include <stdint.h>
@@ -129,6 +129,7 @@ static inline int64_t bit_count(int64_t a) {
 #define measure_perturbation_kernel_ALL_TO_ALL 0LL
 #define measure_perturbation_kernel_PAIRS 2LL
 #define measure_perturbation_kernel_RING 1LL
+#define models_fluid_bound_HALF_ULP 1.1102230246251565e-16
 #define problems_replication_JUST_AFTER 1e-11
 #define problems_replication_RELATIVE_AFTER 2e-14
 #define replication_disk_CLASS_STEP 1000000000000.0
@@ -778,6 +779,8 @@ typedef struct measure_perturbation_kernel_Program measure_perturbation_kernel_P
 
 typedef struct measure_perturbation_kernel_Table measure_perturbation_kernel_Table;
 
+typedef struct models_fluid_bound_Stream models_fluid_bound_Stream;
+
 typedef struct replication_world_World replication_world_World;
 
 typedef struct search_anneal_kernel_Data search_anneal_kernel_Data;
@@ -1026,6 +1029,16 @@ struct measure_perturbation_kernel_Table {
   list_uint8_t runs;
   list_int64_t received;
   list_int64_t progress;
+};
+
+struct models_fluid_bound_Stream {
+  list_double release;
+  list_double amount;
+  list_double weight;
+  list_double left;
+  list_int64_t rank;
+  list_int64_t at_rank;
+  list_int64_t heap;
 };
 
 struct replication_world_World {
@@ -1398,6 +1411,10 @@ static inline int64_t measure_perturbation_kernel_partner(int64_t pattern, int64
 static inline void measure_perturbation_kernel_plan_next(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program, int64_t interval, int64_t q);
 EXPORTED int64_t measure_perturbation_kernel_run_program(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Program * program);
 EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kernel_Table * table, measure_perturbation_kernel_Pile * pile, int64_t total, int64_t unit);
+static inline void models_fluid_bound_pop(list_int64_t heap, int64_t count);
+static inline void models_fluid_bound_push(list_int64_t heap, int64_t count, int64_t item);
+EXPORTED double models_fluid_bound_response(models_fluid_bound_Stream * stream, double total);
+static inline double models_fluid_bound_rounding(int64_t steps, double length, double weight);
 static inline int64_t replication_disk_at_risk(replication_world_World * w, int64_t f);
 static inline double replication_disk_cache_key(replication_world_World * w, int64_t i, int64_t f, double now);
 static inline int64_t replication_disk_clear_room(replication_world_World * w, int64_t i, int64_t p, double now);
@@ -6674,6 +6691,108 @@ EXPORTED int64_t measure_perturbation_kernel_workpile(measure_perturbation_kerne
   return last;
 }
 
+static inline void models_fluid_bound_pop(list_int64_t heap, int64_t count) {
+  int64_t item = 0;
+  int64_t at = 0;
+  int64_t child = 0;
+  item = AT(heap, count);
+  at = 0LL;
+  child = 1LL;
+  while ((child < count)) {
+    if ((((child + 1LL) < count)) && ((AT(heap, (child + 1LL)) < AT(heap, child)))) {
+      child = (child + 1LL);
+    }
+    if ((item <= AT(heap, child))) {
+      break;
+    }
+    AT(heap, at) = AT(heap, child);
+    at = child;
+    child = ((2LL * at) + 1LL);
+  }
+  AT(heap, at) = item;
+}
+
+static inline void models_fluid_bound_push(list_int64_t heap, int64_t count, int64_t item) {
+  int64_t at = 0;
+  at = count;
+  while (((at > 0LL)) && ((item < AT(heap, floor_int((at - 1LL), 2LL))))) {
+    AT(heap, at) = AT(heap, floor_int((at - 1LL), 2LL));
+    at = floor_int((at - 1LL), 2LL);
+  }
+  AT(heap, at) = item;
+}
+
+EXPORTED double models_fluid_bound_response(models_fluid_bound_Stream * stream, double total) {
+  list_double release = {0};
+  list_double amount = {0};
+  list_double left = {0};
+  list_int64_t heap = {0};
+  int64_t jobs = 0;
+  int64_t ready = 0;
+  int64_t coming = 0;
+  double start = 0;
+  double now = 0;
+  double weight = 0;
+  int64_t steps = 0;
+  int64_t k = 0;
+  double until = 0;
+  int64_t stops = 0;
+  double part = 0;
+  double since = 0;
+  release = stream->release;
+  amount = stream->amount;
+  left = stream->left;
+  heap = stream->heap;
+  jobs = release.length;
+  ready = 0LL;
+  coming = 0LL;
+  start = 0.0;
+  now = 0.0;
+  weight = 0.0;
+  steps = 0LL;
+  while (((ready > 0LL)) || ((coming < jobs))) {
+    if ((ready == 0LL)) {
+      total = (total - models_fluid_bound_rounding(steps, now, weight));
+      start = AT(release, coming);
+      now = 0.0;
+      weight = 0.0;
+      steps = 0LL;
+    }
+    while (((coming < jobs)) && (((AT(release, coming) - start) <= now))) {
+      models_fluid_bound_push(heap, ready, AT(stream->rank, coming));
+      ready = (ready + 1LL);
+      weight = (weight + AT(stream->weight, coming));
+      coming = (coming + 1LL);
+    }
+    k = AT(stream->at_rank, AT(heap, 0LL));
+    until = INFINITY;
+    if ((coming < jobs)) {
+      until = (AT(release, coming) - start);
+    }
+    stops = ((now + AT(left, k)) > until);
+    part = AT(left, k);
+    if (stops) {
+      part = (until - now);
+    }
+    since = (now - (AT(release, k) - start));
+    total = (total + ((AT(stream->weight, k) * ((double)part / (double)AT(amount, k))) * (since + ((double)part / (double)2LL))));
+    if (stops) {
+      AT(left, k) = (AT(left, k) - part);
+      now = until;
+    } else {
+      now = (now + part);
+      ready = (ready - 1LL);
+      models_fluid_bound_pop(heap, ready);
+    }
+    steps = (steps + 1LL);
+  }
+  return (total - models_fluid_bound_rounding(steps, now, weight));
+}
+
+static inline double models_fluid_bound_rounding(int64_t steps, double length, double weight) {
+  return ((((4LL * (steps + 1LL)) * models_fluid_bound_HALF_ULP) * length) * weight);
+}
+
 static inline int64_t replication_disk_at_risk(replication_world_World * w, int64_t f) {
   replication_world_File * file = 0;
   file = (&AT(w->files, f));
@@ -9648,4 +9767,4 @@ static inline double sim_fluid_weight_of(sim_fluid_Fluid * fluid, int64_t f, int
   return AT(fluid->weights, mod_int(selected, sim_fluid_WEIGHTS));
 }
 
-EXPORTED const char *text_digest(void) { return "6f1056dd9f7a72420947b2a834ec34136326a0f119ae84b53eae881070d88e47"; }
+EXPORTED const char *text_digest(void) { return "c31d61c437e057d0ccba8cc6aa7fb1c1f35e65993ac31889b8f1e08ce21bb188"; }

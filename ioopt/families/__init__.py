@@ -264,6 +264,8 @@ class Kind(Format):
     """Whether the checker can judge a schedule without its plan."""
     replay_options: frozenset[str] = frozenset()
     """The options of ``ioopt simulate`` that replays of this kind accept."""
+    undrawn: Mapping[str, object] = {}
+    """Options with which :meth:`simulate` makes no timeline."""
     exports: frozenset[str] = frozenset()
     """The subcommands of ``ioopt export`` that take instances of the kind."""
     renamed: Mapping[str, str] = {}

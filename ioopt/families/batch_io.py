@@ -355,6 +355,7 @@ class BatchIo(Kind):
     compare_solvers = _COMPARED
     follows = True
     judged_by_schedule = True
+    undrawn: Mapping[str, object] = {"drawn": False}
     exports = frozenset({"batsim"})
     renamed = _RENAMED
 

@@ -65,6 +65,7 @@ class Gang(Kind):
     compare_solvers = (*_FOUR, "guarded-iogs", "index-iogs")
     follows = True
     judged_by_schedule = True
+    undrawn: Mapping[str, object] = {"drawn": False}
     renamed = _RENAMED
 
     def problem_class(self) -> type[GangProblem]:

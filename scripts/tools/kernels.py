@@ -46,6 +46,7 @@ ENTRIES = (
     "ioopt.sim.batch_io.engine:advance",
     "ioopt.sim.batch_io.engine:never_asked",
     "ioopt.decisions.batch_io:share_by_nodes",
+    "ioopt.models.fluid_bound:response",
 )
 """Functions that Python calls, beside those of :func:`grants`."""
 POLICIES = "ioopt.solvers.batch_io"

@@ -136,8 +136,9 @@ def simulate_policy(
         gangs = Gangs(workload_of(problem))
     else:
         gangs = gangs_of(problem, settings.arithmetic)
-    engine = GangSimulation(gangs, timing, policy, history, make)
-    return simulation_of(problem, engine.run(pace), history, drawn)
+    # The simulation is not kept, because its matrix takes much memory.
+    trajectory = GangSimulation(gangs, timing, policy, history, make).run(pace)
+    return simulation_of(problem, trajectory, history, drawn)
 
 
 def _records_history(problem: GangProblem, settings: Settings) -> bool:

@@ -7,7 +7,7 @@ checked against the rules.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,22 +92,21 @@ class _Report:
 
 
 def read_rows(entries: Iterable[Json]) -> GangRows:
-    """Return the columns of *entries*. A time that is no finite number is NaN."""
+    """Return the columns of *entries*. A time that is no number is NaN."""
     listed = list(entries)
     return GangRows(
         ids=[entry.get("id") for entry in listed],
-        start=np.array([_seconds(entry, "start_seconds") for entry in listed], float),
-        finish=np.array([_seconds(entry, "finish_seconds") for entry in listed], float),
+        start=_times(listed, "start_seconds"),
+        finish=_times(listed, "finish_seconds"),
         local=np.array([bool(entry.get("local")) for entry in listed], bool),
     )
 
 
-def _seconds(entry: Json, key: str) -> float:
-    """Return the number under *key*; NaN if there is no finite number."""
-    value = entry.get(key)
-    if isinstance(value, (int, float)) and math.isfinite(value):
-        return float(value)
-    return math.nan
+def _times(entries: Sequence[Json], key: str) -> Reals:
+    """Return the times under *key*; NaN where there is no number."""
+    times = [entry.get(key) for entry in entries]
+    numbers = [time if isinstance(time, (int, float)) else math.nan for time in times]
+    return np.array(numbers, float)
 
 
 def _entries(
