@@ -274,7 +274,9 @@ def check_capacity(terms: Terms, table: Table) -> Iterator[Violation]:
     rows = table.rows
     if not terms.limited or rows.timed.all():
         return
-    done = ~np.isnan(rows.finish) & ~np.isnan(table.asked)
+    is_done = ~np.isnan(rows.finish) & ~np.isnan(table.asked)
+    # There may be millions of requests: copy none of their columns where all are done.
+    done: slice | Flags = slice(None) if is_done.all() else is_done
     begin = np.where(np.isnan(rows.grant), rows.request, rows.grant)[done]
     end, size = rows.finish[done], table.asked[done]
 
