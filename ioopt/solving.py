@@ -23,7 +23,7 @@ from ioopt.families import Kind, Metric, SolverSpec
 from ioopt.formats.native import is_large, read_json, shown, validate
 from ioopt.options import Deadline, SolveOptions, refuse_left_backend, suggest
 from ioopt.overtime import cut_off, processor_seconds_left
-from ioopt.problems.base import Json, Problem
+from ioopt.problems.base import Json, Problem, Rows
 from ioopt.protocols import (
     CheckReport,
     Incumbents,
@@ -124,7 +124,9 @@ def _columns_class(data: Json) -> "type[Columns[Any]]":
     """Return the class for the jobs of the instance *data*; raise InstanceError if they
     are always records.
     """
-    problem_class: type[Problem] = registry.format_of(data.get("format")).problem_class()
+    problem_class: type[Problem] = registry.format_of(
+        data.get("format")
+    ).problem_class()
     columns = problem_class.columns_class()
     if columns is None:
         raise errors.InstanceError("the jobs are always records")
@@ -247,6 +249,8 @@ def require_form(kind: Kind, data: Mapping[str, object], name: str) -> None:
     schedule = data.get("schedule")
     schedule_class = kind.schedule_class()
     if schedule is not None and schedule_class is not None:
+        if isinstance(schedule, Mapping) and isinstance(schedule.get("jobs"), Rows):
+            schedule = {**schedule, "jobs": ()}  # Their form was tested when read.
         validate(schedule_class, schedule, f"{name}: schedule")
 
 

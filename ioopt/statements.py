@@ -223,6 +223,10 @@ def false_schedule(
     if isinstance(true, Rows):
         if isinstance(stated, list) and _are_equal(stated, true):
             return []
+        if isinstance(stated, Rows):
+            if stated.equals(true):
+                return []
+            stated = stated.rows()
         true = true.rows()
     # Most parts are equal to the bit, which plain comparison finds much faster.
     if stated is None or stated == true:

@@ -1,13 +1,14 @@
 """``ioopt check``: judge an instance, a plan and all statements of a result."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from ioopt import registry
-from ioopt.checking import judgement, require_servable
+from ioopt.checking import Judgement, judgement, require_servable
 from ioopt.cli.lazy import IooptCommand, Seconds, set_option
 from ioopt.cli.options import (
     PATH,
@@ -17,11 +18,11 @@ from ioopt.cli.options import (
     read_result,
     watching,
 )
-from ioopt.errors import ExitCode, UsageError
+from ioopt.errors import ExitCode, IooptError, UsageError
 from ioopt.explaining import explain
 from ioopt.formats.native import dump_json, reading
 from ioopt.pictures import result_to_draw
-from ioopt.problems.base import Problem
+from ioopt.problems.base import Problem, Rows
 from ioopt.result import Result, Status
 from ioopt.run_statements import stated_of_run
 from ioopt.solving import check_plan, load, plan_of
@@ -89,12 +90,11 @@ def check(
         kind = registry.format_of_problem(problem).format
         click.echo(f"{file}: valid {kind} instance {problem.name!r}")
         return ExitCode.ANSWER
-    data = read_result(result, registry.kind_of_problem(problem))
-    with reading(result):
-        expected: dict[str, Any] = {key: _value(text) for key, text in settings.items()}
-        if link is not None:
-            expected["link"] = link
-        found, left, excused = judgement(problem, data, result, expected)
+    expected: dict[str, Any] = {key: _value(text) for key, text in settings.items()}
+    if link is not None:
+        expected["link"] = link
+    data, judged = _judged(problem, result, expected)
+    found, left, excused = judged
     told = data.get("instance")
     if found and told not in (None, problem.name):
         click.echo(f"{result}: a result of {told!r}, checked against {problem.name!r}:")
@@ -119,6 +119,23 @@ def check(
         return ExitCode.ANSWER
     click.echo(f"{result}: no violation{_value_of_plan(problem, data, result)}")
     return ExitCode.ANSWER
+
+
+def _judged(
+    problem: Problem, result: str, expected: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], Judgement]:
+    """Return the data of the file *result*, and their judgement."""
+    kind = registry.kind_of_problem(problem)
+    data = read_result(result, kind, columns=True)
+    if isinstance((data.get("schedule") or {}).get("jobs"), Rows):
+        with suppress(IooptError), reading(result):
+            judged = judgement(problem, data, result, expected)
+            if not judged.violations:
+                return data, judged
+        # The rows as they stand in the file say what is wrong.
+        data = read_result(result, kind)
+    with reading(result):
+        return data, judgement(problem, data, result, expected)
 
 
 def _proven_anew(

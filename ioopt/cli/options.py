@@ -21,7 +21,7 @@ from ioopt.catalog import entries
 from ioopt.cli.lazy import BareOption, F, Seconds, quiet, set_option, together
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import THREADS, Kind
-from ioopt.formats.native import check_writable, read_json, shown, validate
+from ioopt.formats.native import check_writable, is_large, read_json, shown, validate
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.protocols import Incumbents
 from ioopt.result import Result
@@ -30,6 +30,8 @@ from ioopt.tables import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from ioopt.problems.base import Json
 
 PATIENCE_SECONDS = 1
 
@@ -401,14 +403,19 @@ def format_option(*choices: str) -> Callable[[F], F]:
     )
 
 
-def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
+def read_result(
+    source: str, kind: Kind | None = None, columns: bool = False
+) -> Mapping[str, Any]:
     """Read the argument RESULT as plain data. It is a result file, an object with a
     ``plan``, or a bare plan.
 
     Raises InstanceError for data that have neither a plan nor a schedule. If *kind* is
     given, it is also raised for data that do not have the form of that kind's results.
+    With *columns*, the jobs of a long schedule of that kind may be columns.
     """
-    data = read_json(source)
+    data = _with_columns(source, kind) if columns and kind else None
+    if data is None:
+        data = read_json(source)
     if not isinstance(data, Mapping):
         raise InstanceError(
             f"{source}: a result is a JSON object, not {type(data).__name__}"
@@ -435,6 +442,23 @@ def read_result(source: str, kind: Kind | None = None) -> Mapping[str, Any]:
         data = {**data, **{key: value for key, value in found.items() if key in data}}
         require_form(kind, data, source)
     return data
+
+
+def _with_columns(source: str, kind: Kind) -> Json | None:
+    """Return the data of a large file, with the jobs of its schedule as columns; None
+    if it has to be read as a whole.
+    """
+    reader = kind.rows_reader()
+    if reader is None or not is_large(source):
+        return None
+    from ioopt.formats import large
+    from ioopt.problems.job_columns import JobColumns
+
+    with suppress(OSError, *large.UNREADABLE):
+        read = large.read_pieces(source, ("schedule",), lambda head: reader)
+        read.rest["schedule"]["jobs"] = JobColumns.joined(read.parts)
+        return read.rest
+    return None
 
 
 UNTOLD = {

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ioopt.options import Deadline
     from ioopt.plot.result_page import Contents
     from ioopt.problems.base import Json, Problem
+    from ioopt.problems.columns import Objects
+    from ioopt.problems.job_columns import JobColumns
     from ioopt.protocols import (
         CheckReport,
         Outcome,
@@ -311,6 +313,12 @@ class Kind(Format):
     def schedule_class(self) -> type[Any] | None:
         """Return the class of the kind's schedules; None if any dictionary is
         accepted.
+        """
+        return None
+
+    def rows_reader(self) -> Callable[[Objects], JobColumns] | None:
+        """Return the function that makes columns of the objects ``schedule.jobs``; None
+        if they stay dictionaries.
         """
         return None
 

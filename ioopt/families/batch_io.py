@@ -36,6 +36,8 @@ if TYPE_CHECKING:
         IoGrantsPlan,
         IoRequestsProblem,
     )
+    from ioopt.problems.columns import Objects
+    from ioopt.problems.job_columns import JobColumns
     from ioopt.problems.schedules import BatchIoSchedule
     from ioopt.protocols import CheckReport, Schedule, Simulation
     from ioopt.result import Result
@@ -386,6 +388,11 @@ class BatchIo(Kind):
         from ioopt.generate.batch_io.generate import generate
 
         return generate(preset, settings, seed)
+
+    def rows_reader(self) -> Callable[[Objects], JobColumns]:
+        from ioopt.checks.batch_io.table import read_columns
+
+        return read_columns
 
     def load(self) -> None:
         import ioopt.checks.batch_io.check

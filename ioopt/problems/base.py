@@ -421,6 +421,11 @@ class Rows(ABC):
         for first in range(0, len(self), ROWS_AT_ONCE):
             yield self.rows(first, min(first + ROWS_AT_ONCE, len(self)))
 
+    def equals(self, other: "Rows") -> bool:
+        """Return whether the rows of *other* are the same."""
+        pairs = zip(self.pieces(), other.pieces())
+        return len(self) == len(other) and all(mine == more for mine, more in pairs)
+
     def __iter__(self) -> Iterator[Json]:
         """Yield the rows as dictionaries."""
         for piece in self.pieces():

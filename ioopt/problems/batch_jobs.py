@@ -119,7 +119,8 @@ class BatchJobs(Columns[Job]):
     def peak(self, machine: Machine) -> Reals:
         """Return the peak rate of each job in bytes per second (rules 5 and 24)."""
         rate = machine.node_bytes_per_second * self.allocated_nodes(machine)
-        return np.fmin(np.minimum(rate, machine.storage_bytes_per_second), self.own_peak)
+        rate = np.minimum(rate, machine.storage_bytes_per_second)
+        return np.asarray(np.fmin(rate, self.own_peak), float)
 
     def fit(self, machine: Machine) -> bool:
         """Return whether the jobs make a valid problem of *machine*."""

@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
-from itertools import chain
 from typing import Any, Generic, Self, TypeVar, get_args, overload
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from ioopt.problems.base import ROWS_AT_ONCE, HeldAsColumns, JobId, Json, Record
+from ioopt.problems.job_columns import Reals, joined
 
 RecordT = TypeVar("RecordT", bound=Record)
 UNUSUAL = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
@@ -109,7 +109,7 @@ class Columns(HeldAsColumns, Sequence[RecordT], Generic[RecordT]):
         """Return the records of all *parts*, one part after the other."""
         names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
         columns = ([getattr(part, name) for part in parts] for name in names)
-        return cls(*map(_joined, columns))
+        return cls(*map(joined, columns))
 
     @cached_property
     def records(self) -> tuple[RecordT, ...]:
@@ -151,12 +151,6 @@ class Columns(HeldAsColumns, Sequence[RecordT], Generic[RecordT]):
         return repr(self.records)
 
 
-def _joined(parts: Sequence[Any]) -> Any:
-    if isinstance(parts[0], np.ndarray):
-        return np.concatenate(parts)
-    return [*chain.from_iterable(parts)]
-
-
 def numbers(form: Any, values: list[Any]) -> NDArray[Any]:
     """Return *values* as an array; *form* is the type of such a field, such as
     ``base.Seconds``.
@@ -186,6 +180,15 @@ def labels(form: Any, values: list[Any]) -> list[Any]:
         return values
     found: list[Any] = TypeAdapter(list[form | None]).validate_python(values)
     return found
+
+
+def reals_or_nan(form: Any, values: list[Any]) -> Reals:
+    """Return *values* as an array, with NaN for None; *form* is the type of the others.
+
+    Raises ValueError as :func:`numbers` does.
+    """
+    numbers(form, [value for value in values if value is not None])
+    return np.array(values, float)
 
 
 def names(values: list[Any]) -> list[Any]:

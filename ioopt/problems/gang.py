@@ -110,9 +110,9 @@ class GangProblem(base.Problem):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         jobs = self.jobs
-        if isinstance(jobs, base.HeldAsColumns):
-            if self.columns_class().of(jobs).fit(self.machine):
-                return self
+        are_columns = isinstance(jobs, base.HeldAsColumns)
+        if are_columns and self.columns_class().of(jobs).fit(self.machine):
+            return self
         base.require_unique("jobs", (job.id for job in self.jobs))
         base.require_one_id_type("jobs", (job.id for job in self.jobs))
         for k, job in enumerate(self.jobs):

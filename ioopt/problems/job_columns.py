@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +86,34 @@ class JobColumns(Rows):
             rate=self.rate[spans],
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[JobColumns]) -> JobColumns:
+        """Return the rows of all *parts*, one part after the other."""
+        found: Json = {}
+        for name in [field.name for field in fields(cls)]:
+            columns = [getattr(part, name) for part in parts]
+            if name in ("offset", "edges"):
+                found[name] = offsets(np.concatenate([*map(np.diff, columns)]))
+            elif name == "nodes" and None in columns:
+                found[name] = None
+            else:
+                found[name] = joined(columns)
+        return cls(**found)
+
+    def equals(self, other: Rows) -> bool:
+        """Return whether the rows of *other* are the same."""
+        if not isinstance(other, JobColumns):
+            return super().equals(other)
+        for name in [field.name for field in fields(self)]:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if isinstance(mine, np.ndarray):
+                real = mine.dtype.kind == "f"
+                if not np.array_equal(mine, theirs, equal_nan=real):
+                    return False
+            elif mine is not theirs and [*(mine or ())] != [*(theirs or ())]:
+                return False
+        return True
+
     def rows(self, first: int = 0, last: int | None = None) -> list[Json]:
         """Return the rows from *first* to *last* - 1 as dictionaries."""
         if last is None:
@@ -160,6 +190,13 @@ def offsets(counts: Sequence[int] | Wholes) -> Wholes:
     found = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=found[1:])
     return found
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Return the items of *parts*, arrays or lists, one part after the other."""
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [*chain.from_iterable(parts)]
 
 
 ITEMS_AT_ONCE = 1 << 18

@@ -180,7 +180,11 @@ def _totals(jobs: BatchJobs, ef: float) -> tuple[Reals, Reals, Reals, Reals]:
     first[owner[busy[::-1]]] = busy[::-1]
     last[owner[busy]] = busy
     begins = first[owner]
-    head = np.bincount(owner, np.where(phase <= begins, computing, 0.0), count)
+
+    def per_job(values: Reals) -> Reals:
+        return np.asarray(np.bincount(owner, values, count), float)
+
+    head = per_job(np.where(phase <= begins, computing, 0.0))
     # The first of repeated phases begins to send when the others still have to compute.
     some = np.flatnonzero(first < len(phase))
     opening = first[some]
@@ -188,9 +192,9 @@ def _totals(jobs: BatchJobs, ef: float) -> tuple[Reals, Reals, Reals, Reals]:
     after = np.where(phase > last[owner], computing, 0.0)
     return (
         head,
-        np.bincount(owner, computing, count),
-        np.bincount(owner, after, count),
-        np.bincount(owner, moved * jobs.repeat, count),
+        per_job(computing),
+        per_job(after),
+        per_job(moved * jobs.repeat),
     )
 
 

@@ -196,7 +196,9 @@ def test_a_later_small_job_interrupts_a_large_one() -> None:
 
     Less the releases, 0 and 1."""
     work = [(0.0, 4.0, 4.0, 1.0), (1.0, 1.0, 1.0, 1.0)]
-    assert least_response(columns_of(work)) == pytest.approx((0.5 + 10.5) / 4 + 1.5 + 2.0 + 0.5 - 1)
+    assert least_response(columns_of(work)) == pytest.approx(
+        (0.5 + 10.5) / 4 + 1.5 + 2.0 + 0.5 - 1
+    )
 
 
 @pytest.mark.parametrize(

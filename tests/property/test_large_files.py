@@ -45,7 +45,12 @@ def batch_io(random: Random) -> dict[str, Any]:
                 phase["repeat"] = random.randint(1, 3)
             phases.append(phase)
         times = {"submit_seconds": random.uniform(0, 9), "nodes": random.randint(1, 4)}
-        job: dict[str, Any] = {"id": k, **times, "walltime_seconds": 50, "phases": phases}
+        job: dict[str, Any] = {
+            "id": k,
+            **times,
+            "walltime_seconds": 50,
+            "phases": phases,
+        }
         if random.random() < 0.2:
             job |= {"io_bytes_per_second": 2, "user": "ann", "queue": None}
         if random.random() < 0.1:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
-from ioopt.problems.base import LARGEST, JobId, Json
+from ioopt.problems.base import LARGEST, Count, JobId, Json, NodeNumber, Real
+from ioopt.problems.columns import Objects, labels, names, numbers, reals_or_nan
 from ioopt.problems.job_columns import (
     NO_NODE,
     Flags,
@@ -160,6 +161,44 @@ def read_rows(rows: Sequence[Json]) -> tuple[JobColumns, list[Violation]]:
             text = f"cannot be read ({type(error).__name__}: {error})"
             found.append(violation("schedule", f"jobs[{k}]", text))
     return reader.columns(), found
+
+
+def read_columns(rows: Objects) -> JobColumns:
+    """Return the columns of *rows*, which are those that ioopt writes.
+
+    Raises one of ``UNUSUAL`` for rows that :func:`read_rows` has to judge.
+    """
+    of_jobs = rows.take("io")
+    first = labels(NodeNumber, rows.take("first_node"))
+    requests = Objects([*chain.from_iterable(of_jobs)])
+    rates = requests.take_optional("rates")
+    spans = [*chain.from_iterable(part for part in rates if part is not None)]
+    lists = [*of_jobs, *(part for part in rates if part is not None), *spans]
+    if not set(map(type, lists)) <= {list} or not set(map(len, spans)) <= {3}:
+        raise ValueError("requests or rates are no lists")
+    numbers_of_spans = numbers(Real, [*chain.from_iterable(spans)])
+    since, until, rate = numbers_of_spans.reshape(-1, 3).T
+    found = JobColumns(
+        ids=names(rows.take("id")),
+        start=numbers(Real, rows.take("start_seconds")),
+        end=numbers(Real, rows.take("end_seconds")),
+        killed=np.array(rows.take_truths("killed"), bool),
+        allocated=labels(Count, rows.take("allocated_nodes")),
+        first_node=np.array([NO_NODE if k is None else k for k in first], np.int64),
+        nodes=None,
+        offset=offsets([*map(len, of_jobs)]),
+        phase=numbers(Count, requests.take("phase")),
+        request=numbers(Real, requests.take("request_seconds")),
+        grant=reals_or_nan(Real, requests.take("first_grant_seconds")),
+        finish=reals_or_nan(Real, requests.take("finish_seconds")),
+        timed=np.array([part is not None for part in rates], bool),
+        edges=offsets([len(part or ()) for part in rates]),
+        since=since,
+        until=until,
+        rate=rate,
+    )
+    rows.keys += requests.keys
+    return found
 
 
 @dataclass(frozen=True)
