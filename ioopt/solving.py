@@ -124,10 +124,7 @@ def _columns_class(data: Json) -> "type[Columns[Any]]":
     """Return the class for the jobs of the instance *data*; raise InstanceError if they
     are always records.
     """
-    problem_class: type[Problem] = registry.format_of(
-        data.get("format")
-    ).problem_class()
-    columns = problem_class.columns_class()
+    columns = registry.format_of(data.get("format")).columns_class()
     if columns is None:
         raise errors.InstanceError("the jobs are always records")
     return columns

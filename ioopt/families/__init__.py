@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ioopt.options import Deadline
     from ioopt.plot.result_page import Contents
     from ioopt.problems.base import Json, Problem
-    from ioopt.problems.columns import Objects
+    from ioopt.problems.columns import Columns, Objects
     from ioopt.problems.job_columns import JobColumns
     from ioopt.protocols import (
         CheckReport,
@@ -181,6 +181,12 @@ class Format:
     def problem_class(self) -> type[Problem]:
         """Return the class of the problem objects of this kind."""
         raise NotImplementedError(f"{self.kind}: problem_class")
+
+    def columns_class(self) -> type[Columns[Any]] | None:
+        """Return the class that holds the ``jobs`` of a large file as columns; None if
+        they are always records.
+        """
+        return None
 
     @property
     def generates(self) -> bool:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         IoGrantsPlan,
         IoRequestsProblem,
     )
+    from ioopt.problems.batch_jobs import BatchJobs
     from ioopt.problems.columns import Objects
     from ioopt.problems.job_columns import JobColumns
     from ioopt.problems.schedules import BatchIoSchedule
@@ -365,6 +366,11 @@ class BatchIo(Kind):
         from ioopt.problems.batch_io import BatchIoProblem
 
         return BatchIoProblem
+
+    def columns_class(self) -> type[BatchJobs]:
+        from ioopt.problems.batch_jobs import BatchJobs
+
+        return BatchJobs
 
     def plan_class(self) -> type[BatchIoPlan]:
         from ioopt.problems.batch_io import BatchIoPlan

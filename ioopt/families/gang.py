@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         GangPlan,
         GangProblem,
     )
+    from ioopt.problems.gang_jobs import GangJobs
     from ioopt.problems.schedules import GangSchedule
     from ioopt.protocols import CheckReport, Schedule, Simulation
     from ioopt.result import Result
@@ -72,6 +73,11 @@ class Gang(Kind):
         from ioopt.problems.gang import GangProblem
 
         return GangProblem
+
+    def columns_class(self) -> type[GangJobs]:
+        from ioopt.problems.gang_jobs import GangJobs
+
+        return GangJobs
 
     def plan_class(self) -> type[GangPlan]:
         from ioopt.problems.gang import GangPlan

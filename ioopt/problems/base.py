@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from functools import wraps
 from graphlib import CycleError, TopologicalSorter
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     ClassVar,
@@ -45,9 +44,6 @@ from pydantic_core.core_schema import (
 )
 
 from ioopt.units import whole
-
-if TYPE_CHECKING:
-    from ioopt.problems.columns import Columns
 
 LARGEST = 10**18
 """Largest number in any instance. Real workloads stay far below, and nothing that is
@@ -121,10 +117,14 @@ class Record(BaseModel):
     )
 
 
-class HeldAsColumns:
+class HeldAsColumns(ABC):
     """Base of sequences of records that are held as columns
     (:mod:`ioopt.problems.columns`).
     """
+
+    @abstractmethod
+    def fit(self, machine: Any) -> bool:
+        """Return whether the records make a valid problem of *machine*."""
 
 
 class Columnar:
@@ -226,13 +226,6 @@ class Problem(Record):
         return f"<{type(self).__name__} {self.name}{told}>"
 
     __str__ = __repr__
-
-    @classmethod
-    def columns_class(cls) -> "type[Columns[Any]] | None":
-        """Return the class that holds the ``jobs`` of such problems as columns; None if
-        they are always records.
-        """
-        return None
 
     @property
     def digest(self) -> str:

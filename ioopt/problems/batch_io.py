@@ -6,15 +6,11 @@ numbered rules answer them. Rule numbers below refer to docs/rules/batch-io.md.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from ioopt.problems import base
-
-if TYPE_CHECKING:
-    from ioopt.problems.batch_jobs import BatchJobs
 
 Allocation = Literal["flat", "partition"]
 Share = Literal["per-node", "per-application", "even-if-congested", "even-split"]
@@ -202,21 +198,9 @@ class BatchIoProblem(base.Problem):
     options: QueueOptions = QueueOptions()
     jobs: Annotated[Sequence[Job], base.Columnar()]
 
-    @classmethod
-    def columns_class(cls) -> "type[BatchJobs]":
-        """Return the class that holds the jobs as columns."""
-        from ioopt.problems.batch_jobs import BatchJobs
-
-        return BatchJobs
-
-    @cached_property
-    def columns(self) -> "BatchJobs":
-        """Return the jobs as columns."""
-        return self.columns_class().of(self.jobs)
-
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        if isinstance(self.jobs, base.HeldAsColumns) and self.columns.fit(self.machine):
+        if isinstance(self.jobs, base.HeldAsColumns) and self.jobs.fit(self.machine):
             return self
         base.require_one_id_type("jobs", (job.id for job in self.jobs))
         base.require_unique("jobs", (job.id for job in self.jobs))

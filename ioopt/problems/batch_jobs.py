@@ -12,7 +12,7 @@ import numpy as np
 
 from ioopt.problems import base
 from ioopt.problems.base import JobId, Json
-from ioopt.problems.batch_io import MAX_PHASES, Job, Machine
+from ioopt.problems.batch_io import MAX_PHASES, BatchIoProblem, Job, Machine
 from ioopt.problems.columns import Columns, Objects, are_unique, labels, names, numbers
 from ioopt.problems.job_columns import Reals, Wholes, offsets
 
@@ -170,3 +170,9 @@ class BatchJobs(Columns[Job]):
         }
         found["io_bytes_per_second"] = [rate if rate == rate else None for rate in own]
         return found
+
+
+@base.once_a_problem
+def jobs_of(problem: BatchIoProblem) -> BatchJobs:
+    """Return the jobs of *problem* as columns."""
+    return BatchJobs.of(problem.jobs)

@@ -9,15 +9,12 @@ import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from ioopt.problems import base
 from ioopt.units import exact
-
-if TYPE_CHECKING:
-    from ioopt.problems.gang_jobs import GangJobs
 
 _CEIL_SLACK = Fraction(1, 10**9)
 
@@ -100,18 +97,9 @@ class GangProblem(base.Problem):
     io: BlockTimes | None = None
     jobs: Annotated[Sequence[Job], base.Columnar()] = ()
 
-    @classmethod
-    def columns_class(cls) -> "type[GangJobs]":
-        """Return the class that holds the jobs as columns."""
-        from ioopt.problems.gang_jobs import GangJobs
-
-        return GangJobs
-
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        jobs = self.jobs
-        are_columns = isinstance(jobs, base.HeldAsColumns)
-        if are_columns and self.columns_class().of(jobs).fit(self.machine):
+        if isinstance(self.jobs, base.HeldAsColumns) and self.jobs.fit(self.machine):
             return self
         base.require_unique("jobs", (job.id for job in self.jobs))
         base.require_one_id_type("jobs", (job.id for job in self.jobs))

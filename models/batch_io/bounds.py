@@ -17,7 +17,7 @@ from ioopt.problems.batch_io import (
     IoRequestsProblem,
     Job,
 )
-from ioopt.problems.batch_jobs import BatchJobs
+from ioopt.problems.batch_jobs import BatchJobs, jobs_of
 from ioopt.problems.job_columns import Reals
 
 REFERENCE = "no-congestion"
@@ -57,7 +57,7 @@ def mean_response_bound(
     if not problem.jobs:
         return None
     machine = problem.machine
-    jobs = problem.columns
+    jobs = jobs_of(problem)
     kill = problem.options.kill
     count = len(jobs)
     width = jobs.allocated_nodes(machine)

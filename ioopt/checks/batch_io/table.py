@@ -13,6 +13,7 @@ import numpy as np
 
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
 from ioopt.problems.base import LARGEST, Count, JobId, Json, NodeNumber, Real
+from ioopt.problems.batch_jobs import jobs_of
 from ioopt.problems.columns import Objects, labels, names, numbers, reals_or_nan
 from ioopt.problems.job_columns import (
     NO_NODE,
@@ -233,7 +234,7 @@ class Table:
         stands in *rows* twice.
         """
         problem = terms.problem
-        columns = problem.columns
+        columns = jobs_of(problem)
         order, found = _matched(columns.ids, rows.ids)
         jobs = np.array([k for k, _ in order], np.int64)
         places = [place for _, place in order]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ioopt.decisions.batch_io import Limits
 from ioopt.decisions.ordering import Number
 from ioopt.problems.batch_io import BatchIoProblem, Machine, QueueOptions
-from ioopt.problems.batch_jobs import BatchJobs
+from ioopt.problems.batch_jobs import BatchJobs, jobs_of
 from ioopt.problems.job_columns import Wholes, offsets, parts_taken
 
 Numbers = NDArray[Any]
@@ -67,7 +67,7 @@ class Trace:
         limits = Limits.of(machine, use_exact)
         number = limits.number if use_exact else float
         factor = limits.number(ef)
-        columns = problem.columns
+        columns = jobs_of(problem)
         ids = columns.ids
         submits = [*map(number, columns.submit.tolist())]
         by_rank = sorted(range(len(ids)), key=ids.__getitem__)
