@@ -452,11 +452,10 @@ def _with_columns(source: str, kind: Kind) -> Json | None:
     if reader is None or not is_large(source):
         return None
     from ioopt.formats import large
-    from ioopt.problems.job_columns import JobColumns
 
     with suppress(OSError, *large.UNREADABLE):
         read = large.read_pieces(source, ("schedule",), lambda head: reader)
-        read.rest["schedule"]["jobs"] = JobColumns.joined(read.parts)
+        read.rest["schedule"]["jobs"] = type(read.parts[0]).joined(read.parts)
         return read.rest
     return None
 

@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from ioopt.measure import Measurement
     from ioopt.options import Deadline
     from ioopt.plot.result_page import Contents
-    from ioopt.problems.base import Json, Problem
+    from ioopt.problems.base import Json, Problem, Rows
     from ioopt.problems.columns import Columns, Objects
-    from ioopt.problems.job_columns import JobColumns
     from ioopt.protocols import (
         CheckReport,
         Outcome,
@@ -322,7 +321,7 @@ class Kind(Format):
         """
         return None
 
-    def rows_reader(self) -> Callable[[Objects], JobColumns] | None:
+    def rows_reader(self) -> Callable[[Objects], Rows] | None:
         """Return the function that makes columns of the objects ``schedule.jobs``; None
         if they stay dictionaries.
         """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ioopt.decisions.batch_io import IoPolicy
     from ioopt.plot.result_page import Contents
-    from ioopt.problems.base import Json
+    from ioopt.problems.base import Json, Rows
     from ioopt.problems.batch_io import (
         BatchIoPlan,
         BatchIoProblem,
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     )
     from ioopt.problems.batch_jobs import BatchJobs
     from ioopt.problems.columns import Objects
-    from ioopt.problems.job_columns import JobColumns
     from ioopt.problems.schedules import BatchIoSchedule
     from ioopt.protocols import CheckReport, Schedule, Simulation
     from ioopt.result import Result
@@ -395,7 +394,7 @@ class BatchIo(Kind):
 
         return generate(preset, settings, seed)
 
-    def rows_reader(self) -> Callable[[Objects], JobColumns]:
+    def rows_reader(self) -> Callable[[Objects], Rows]:
         from ioopt.checks.batch_io.table import read_columns
 
         return read_columns

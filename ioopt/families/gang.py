@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ioopt.decisions.gang.state import GangPolicy
     from ioopt.options import Deadline
     from ioopt.plot.result_page import Contents
+    from ioopt.problems.base import Rows
+    from ioopt.problems.columns import Objects
     from ioopt.problems.gang import (
         GangMatrixPlan,
         GangMatrixProblem,
@@ -88,6 +90,11 @@ class Gang(Kind):
         from ioopt.problems.schedules import GangSchedule
 
         return GangSchedule
+
+    def rows_reader(self) -> Callable[[Objects], Rows]:
+        from ioopt.problems.gang_columns import GangRows
+
+        return GangRows.read
 
     @property
     def presets(self) -> Mapping[str, type[BaseModel]]:

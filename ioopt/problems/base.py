@@ -13,6 +13,7 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
 )
 from contextlib import contextmanager
 from functools import wraps
@@ -413,6 +414,11 @@ class Rows(ABC):
         """Yield the rows as dictionaries, some thousands at a time."""
         for first in range(0, len(self), ROWS_AT_ONCE):
             yield self.rows(first, min(first + ROWS_AT_ONCE, len(self)))
+
+    @classmethod
+    @abstractmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of all *parts*, one part after the other."""
 
     def equals(self, other: "Rows") -> bool:
         """Return whether the rows of *other* are the same."""

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from operator import attrgetter
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ioopt.problems.base import JobId, Json, Rows, once_a_problem
+from ioopt.problems.base import JobId, Json, Real, Rows, once_a_problem
+from ioopt.problems.columns import Objects, names, numbers
 from ioopt.problems.gang import GangProblem, Job
 from ioopt.problems.gang_jobs import GangJobs
-from ioopt.problems.job_columns import Flags, Reals, Wholes
+from ioopt.problems.job_columns import Flags, Reals, Wholes, joined
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,28 @@ class GangRows(Rows):
     start: Reals
     finish: Reals
     local: Flags
+
+    @classmethod
+    def read(cls, rows: Objects) -> GangRows:
+        """Return the columns of *rows*, which are those that ioopt writes. Raises one
+        of ``UNUSUAL`` for other rows.
+        """
+        return cls(
+            ids=names(rows.take("id")),
+            start=numbers(Real, rows.take("start_seconds")),
+            finish=numbers(Real, rows.take("finish_seconds")),
+            local=np.array(rows.take_truths("local"), bool),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of all *parts*, one part after the other."""
+        return cls(
+            ids=joined([part.ids for part in parts]),
+            start=joined([part.start for part in parts]),
+            finish=joined([part.finish for part in parts]),
+            local=joined([part.local for part in parts]),
+        )
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ class JobColumns(Rows):
         )
 
     @classmethod
-    def joined(cls, parts: Sequence[JobColumns]) -> JobColumns:
+    def joined(cls, parts: Sequence[Self]) -> Self:
         """Return the rows of all *parts*, one part after the other."""
         found: Json = {}
         for name in [field.name for field in fields(cls)]:
