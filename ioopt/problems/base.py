@@ -393,7 +393,7 @@ def require_one_id_type(what: str, ids: Iterable[Hashable]) -> None:
         )
 
 
-ROWS_AT_ONCE = 10_000
+ROWS_AT_ONCE = 1_000
 """Number of rows that :meth:`Rows.pieces` makes at a time."""
 
 

@@ -10,21 +10,15 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import ioopt
 from ioopt.errors import InstanceError
 from ioopt.formats import large, native
 from ioopt.problems.base import HeldAsColumns
 
-SEEDS = st.integers(0, 10**9)
-FAMILIES = ("batch-io", "gang")
-EXAMPLES = settings(
-    max_examples=300,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+SLOW = range(1000, 3000)
+"""Seeds of the slow tests."""
+SLOW_MARK = pytest.mark.slow
 ODD: list[Any] = [
     *(True, False, None, "", "x", "true", "a:b", '}, {"id"', [], {}, [1], {"id": 1}),
     *(0, -1, 1, 1.0, 1.5, 8e9, -0.0, 1e-13, 10**18 + 1, 2**63, 2**70, 1e19, 4, 5000),
@@ -165,46 +159,49 @@ def as_read(path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> tuple[An
     return pieces, outcome(path)
 
 
-@given(SEEDS, st.sampled_from(FAMILIES))
-@settings(EXAMPLES, max_examples=100)
+@pytest.mark.parametrize("family", MAKERS)
+@pytest.mark.parametrize("seeds", [range(15), pytest.param(SLOW, marks=SLOW_MARK)])
 def test_columns_are_the_problem_that_the_records_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, family: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range, family: str
 ) -> None:
-    random = Random(seed)
     path = tmp_path / "file.json"
-    path.write_text(json.dumps(MAKERS[family](random), indent=random.choice([None, 1])))
-    pieces, whole = as_read(path, monkeypatch, random.choice([250, 500, 1 << 20]))
-    assert isinstance(pieces.jobs, HeldAsColumns) and isinstance(whole.jobs, tuple)
-    assert pieces.jobs[-1] == whole.jobs[-1]
-    assert "records" not in pieces.jobs.__dict__  # one record needs no others
-    assert repr(pieces) == repr(whole)
-    again = pickle.loads(pickle.dumps(pieces))
-    assert pieces == whole and whole == pieces and again == whole
-    assert hash(pieces.jobs) == hash(whole.jobs)
-    assert pieces.jobs[1:] == whole.jobs[1:] and [*pieces.jobs] == [*whole.jobs]
-    assert pieces.model_dump() == whole.model_dump()
-    assert pieces.digest == whole.digest
-    assert pieces.model_copy(update={"jobs": whole.jobs}) == whole
-    solver = {"batch-io": "fill", "gang": "gs"}[family]
-    one, other = (ioopt.solve(problem, solver) for problem in (pieces, whole))
-    assert (one.schedule, one.bound) == (other.schedule, other.bound)
+    for seed in seeds:
+        random = Random(seed)
+        data = MAKERS[family](random)
+        path.write_text(json.dumps(data, indent=random.choice([None, 1])))
+        pieces, whole = as_read(path, monkeypatch, random.choice([250, 500, 1 << 20]))
+        assert isinstance(pieces.jobs, HeldAsColumns) and isinstance(whole.jobs, tuple)
+        assert pieces.jobs[-1] == whole.jobs[-1]
+        assert "records" not in pieces.jobs.__dict__  # one record needs no others
+        assert repr(pieces) == repr(whole)
+        again = pickle.loads(pickle.dumps(pieces))
+        assert pieces == whole and whole == pieces and again == whole
+        assert hash(pieces.jobs) == hash(whole.jobs)
+        assert pieces.jobs[1:] == whole.jobs[1:] and [*pieces.jobs] == [*whole.jobs]
+        assert pieces.model_dump() == whole.model_dump()
+        assert pieces.digest == whole.digest
+        assert pieces.model_copy(update={"jobs": whole.jobs}) == whole
+        solver = {"batch-io": "fill", "gang": "gs"}[family]
+        one, other = (ioopt.solve(problem, solver) for problem in (pieces, whole))
+        assert (one.schedule, one.bound) == (other.schedule, other.bound)
 
 
-@given(SEEDS, st.sampled_from(FAMILIES))
-@settings(EXAMPLES)
+@pytest.mark.parametrize("family", MAKERS)
+@pytest.mark.parametrize("seeds", [range(80), pytest.param(SLOW, marks=SLOW_MARK)])
 def test_broken_files_are_refused_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, family: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range, family: str
 ) -> None:
-    random = Random(seed)
-    data = MAKERS[family](random)
-    for _ in range(random.choice([0, 1, 1, 2])):
-        break_data(data, random)
-    text = text_of(data, random)
-    for _ in range(random.choice([0, 0, 1, 1, 2])):
-        text = break_text(text, random)
     path = tmp_path / "file.json"
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    pieces, whole = as_read(path, monkeypatch, random.choice([250, 500, 1 << 20]))
-    assert type(pieces) is type(whole) and pieces == whole
-    if not isinstance(whole, str):
-        assert pieces.model_dump_json() == whole.model_dump_json()
+    for seed in seeds:
+        random = Random(seed)
+        data = MAKERS[family](random)
+        for _ in range(random.choice([0, 1, 1, 2])):
+            break_data(data, random)
+        text = text_of(data, random)
+        for _ in range(random.choice([0, 0, 1, 1, 2])):
+            text = break_text(text, random)
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        pieces, whole = as_read(path, monkeypatch, random.choice([250, 500, 1 << 20]))
+        assert type(pieces) is type(whole) and pieces == whole, seed
+        if not isinstance(whole, str):
+            assert pieces.model_dump_json() == whole.model_dump_json(), seed

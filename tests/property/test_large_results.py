@@ -3,14 +3,13 @@ dictionaries.
 """
 
 import json
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 from gang_tools import random_workload
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 import ioopt
 from ioopt.cli import check
@@ -19,66 +18,101 @@ from ioopt.errors import IooptError
 from ioopt.formats import large, native
 from ioopt.problems.base import Rows
 from ioopt.registry import KINDS
-from tests.property.test_large_files import break_data, break_text, text_of
+from tests.batch_io_traces import random_trace
+from tests.property.test_large_files import (
+    SLOW,
+    SLOW_MARK,
+    break_data,
+    break_text,
+    text_of,
+)
 
-PROBLEM = random_workload(3)
-RESULT = ioopt.solve(PROBLEM, "migrate-iogs", settings={"history": "no"}).to_dict()
+PROBLEMS: dict[str, Any] = {"gang": random_workload(3), "batch-io": random_trace(5)}
+RESULTS = {
+    "gang": [("migrate-iogs", {"history": "no"})],
+    "batch-io": [
+        ("fill", {"rates": "yes"}),
+        ("base-line", {"rates": "no"}),
+        ("no-congestion", {"rates": "yes"}),
+    ],
+}
+"""Solvers and settings, of which a result has columns."""
 
 
-def outcome(path: Path) -> Any:
+KEYS = [
+    *("id", "start_seconds", "finish_seconds", "local", "end_seconds", "killed"),
+    *("first_node", "allocated_nodes", "io", "nodes", "phase", "request_seconds"),
+    *("first_grant_seconds", "rates"),
+]
+
+
+@cache
+def made_once(family: str) -> list[dict[str, Any]]:
+    problem = PROBLEMS[family]
+    return [
+        ioopt.solve(problem, solver, settings=told).to_dict()
+        for solver, told in RESULTS[family]
+    ]
+
+
+def outcome(family: str, path: Path) -> Any:
     """Return what a check says."""
     try:
-        return check._judged(PROBLEM, str(path), {})[1]
+        return check._judged(PROBLEMS[family], str(path), {})[1]
     except IooptError as error:
         return str(error)
 
 
-def same_of_both(path: Path, monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+def same_of_both(
+    family: str, path: Path, monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
     """Assert that a check says the same of a file in pieces and as a whole."""
     monkeypatch.setattr(large, "PIECE_BYTES", piece)
     monkeypatch.setattr(native, "LARGE_BYTES", 0)
-    pieces = outcome(path)
+    pieces = outcome(family, path)
     monkeypatch.setattr(native, "LARGE_BYTES", 1 << 40)
-    whole = outcome(path)
+    whole = outcome(family, path)
     assert pieces == whole
 
 
-@given(st.integers(0, 10**9))
-@settings(
-    max_examples=80,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@pytest.mark.parametrize("family", PROBLEMS)
+@pytest.mark.parametrize("seeds", [range(25), pytest.param(SLOW, marks=SLOW_MARK)])
 def test_a_check_says_the_same_of_columns_and_of_dictionaries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: range, family: str
 ) -> None:
-    random = Random(seed)
-    data = json.loads(json.dumps(RESULT))
-    faults = random.choice([0, 1, 2])
-    for _ in range(faults):
-        break_data(random.choice([data, data["schedule"]]), random)
-        if not isinstance(data.get("schedule"), dict):
-            break
-    text = text_of(data, random)
-    odd = random.random() < 0.3
-    if odd:
-        text = break_text(text, random)
     path = tmp_path / "result.json"
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    same_of_both(path, monkeypatch, random.choice([2500, 1 << 20]))
-    if not faults and not odd:
-        monkeypatch.setattr(native, "LARGE_BYTES", 0)
-        read = read_result(str(path), KINDS["gang"], columns=True)
-        assert isinstance(read["schedule"]["jobs"], Rows)
+    for seed in seeds:
+        random = Random(seed)
+        data = json.loads(json.dumps(random.choice(made_once(family))))
+        faults = random.choice([0, 1, 2])
+        for _ in range(faults):
+            break_data(random.choice([data, data["schedule"]]), random)
+            if not isinstance(data.get("schedule"), dict):
+                break
+        text = text_of(data, random)
+        odd = random.random() < 0.3
+        if odd:
+            text = break_text(text, random)
+        path.write_bytes(text.encode("utf-8", "surrogatepass"))
+        same_of_both(family, path, monkeypatch, random.choice([2500, 1 << 20]))
+        if not faults and not odd:
+            monkeypatch.setattr(native, "LARGE_BYTES", 0)
+            read = read_result(str(path), KINDS[family], columns=True)
+            assert isinstance(read["schedule"]["jobs"], Rows)
 
 
 @pytest.mark.parametrize("odd", [True, None, "x", 1e19, 10**18 + 1, 5])
-@pytest.mark.parametrize("key", ["id", "start_seconds", "finish_seconds", "local"])
+@pytest.mark.parametrize("key", KEYS)
 def test_one_odd_value(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, odd: object
 ) -> None:
-    data = json.loads(json.dumps(RESULT))
-    data["schedule"]["jobs"][-1][key] = odd
-    path = tmp_path / "result.json"
-    path.write_text(json.dumps(data))
-    same_of_both(path, monkeypatch, 1 << 20)
+    for family in PROBLEMS:
+        for result in made_once(family):
+            data = json.loads(json.dumps(result))
+            row = data["schedule"]["jobs"][-1]
+            if key not in row and row.get("io"):
+                row = row["io"][-1]
+            row[key] = odd
+            path = tmp_path / "result.json"
+            path.write_text(json.dumps(data))
+            same_of_both(family, path, monkeypatch, 1 << 20)
