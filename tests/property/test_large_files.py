@@ -100,8 +100,11 @@ def places(data: Any) -> list[tuple[Any, Any]]:
 
 def break_data(data: dict[str, Any], random: Random) -> None:
     """Change one thing in *data*."""
-    box, key = random.choice(places(data))
-    other, there = random.choice(places(data))
+    known = places(data)
+    if not known:
+        return
+    box, key = random.choice(known)
+    other, there = random.choice(known)
     act = random.randrange(8)
     jobs = data.get("jobs")
     if act == 6 and isinstance(jobs, list) and len(jobs) > 1:  # such as an id twice
