@@ -95,7 +95,7 @@ class QueueLimits(Record):
     time in which CP-SAT is loaded.
 
     *Copies*: each of the two searches for copy entries makes ``copy_replays`` replays
-    at most, about a second.
+    at most, about a third of a second if compiled.
 
     *Answer*: ``answer_seconds`` are reserved for writing the plan.
     """
@@ -106,7 +106,7 @@ class QueueLimits(Record):
     piece: Count = 64
     tiny_replays: Count = 5_000
     relax_share: Share = 0.4
-    copy_replays: Count = 2_000
+    copy_replays: Count = 20_000
     relax_kept: Share = 0.2
     least_relaxed: Seconds = 1.0
     answer_seconds: Seconds = 0.05
@@ -290,11 +290,13 @@ class _Run:
             self.stop = StopReason.SEARCHED
 
     def _copy(self) -> None:
-        """Insert copy entries into the best plan, and into the queues of the solution
-        that CP-SAT found.
+        """Search for copy entries from the best plan, and from the queues of the
+        solution that CP-SAT found.
         """
         plan = self.plan
         if plan is None or plan.rounds or plan.dispatches or plan.carry_out:
+            return
+        if plan.room != "missing":
             return
         starts = [plan]
         if self.guess:
@@ -302,7 +304,7 @@ class _Run:
         for start in starts:
             if self.met or self.problem.is_shared:
                 return
-            search = CopySearch(self.problem, start)
+            search = CopySearch(self.problem, start, self.request.options.seed)
             least = self.floor * (1 + kernel.CLOSE_ENOUGH)
             search.run(least, LIMITS.copy_replays, self.deadline)
             if search.seconds < self.upper:

@@ -87,6 +87,8 @@ def test_takes_the_policy_under_which_the_replay_ends_first(
 ) -> None:
     problem = ReplicationProblem.model_validate(random_workflow(POLICIES_DIFFER, 5))
     monkeypatch.setattr(exact_workflow, "POLICIES", exact_workflow.POLICIES[::-1])
+    limits = LIMITS.model_copy(update={"copy_replays": 0})
+    monkeypatch.setattr(exact_workflow, "LIMITS", limits)
     least = {}
     for policy in exact_workflow.POLICIES:
         search = QueueSearch(problem, policy, float("inf"))
