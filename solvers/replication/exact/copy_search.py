@@ -1,4 +1,4 @@
-"""Shorten a plan by copy entries, by simulated annealing along exact replays (ours).
+"""Shorten a plan by copy entries along exact replays, by simulated annealing (ours).
 
 A copy entry does two things that queues of tasks cannot. It brings a file to a node
 before the task at the head of the queue is staged. And it makes the node wait: if

@@ -7,9 +7,8 @@ plan of ``link-aware``. Then a branch and bound along the exact replay
 one policy suffices if no file ever has to make room for another. The bound proven for
 these queues is the metric ``queues_bound_seconds``. Plans with copy entries or a record
 of dispatches may have a shorter makespan; the bound of the result is valid for those
-too. So copy entries are inserted at the end
-(:mod:`ioopt.solvers.replication.exact.copy_search`), until the bound is met or none
-helps.
+too. So copy entries are searched for at the end
+(:mod:`ioopt.solvers.replication.exact.copy_search`), unless the bound is met.
 
 Equal nodes are not exchanged in the search over queues, because the replay breaks ties
 by their numbers. In CP-SAT's relaxation they are ordered.
