@@ -183,7 +183,7 @@ def test_copy_entries_are_searched() -> None:
     assert result.plan["order"] == {"n0": [{"copy": "x"}, "a", "b"]}
 
 
-@pytest.mark.parametrize("seed", first(4, range(1, 13)))
+@pytest.mark.parametrize("seed", first(4, [58, 161, *range(1, 11)]))
 def test_the_search_for_copies_counts_as_the_simulator_does(seed: int) -> None:
     """Tasks stay on nodes that they fit, and without any of its copies a plan ends
     later.
