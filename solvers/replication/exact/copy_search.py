@@ -61,7 +61,7 @@ class CopySearch:
             make,
             copy_entries=copies,
         )
-        self._run = make.function(kernel.begin_or_advance)
+        self._replay = make.function(kernel.replay)
         self.seconds = self._makespan(self._best)
 
     @property
@@ -91,7 +91,7 @@ class CopySearch:
         for order in self._with_one_more(self._best):
             if self.seconds <= floor or self.replays >= most or deadline.expired():
                 break
-            self._keep(order, self._makespan(order))
+            self._keep(order, self._makespan(order, self.seconds))
         return self.seconds < before
 
     def _with_one_more(self, order: Order) -> Iterator[Order]:
@@ -118,13 +118,13 @@ class CopySearch:
             if self.seconds <= floor or (step % PIECE == 0 and deadline.expired()):
                 break
             warm = WARMTH * self.seconds * (1 - step / most) ** 2
+            longest = seconds - warm * math.log(1 - self._random.random())
             order = self._neighbour(now)
-            found = self._makespan(order)
-            if found > seconds - warm * math.log(1 - self._random.random()):
-                continue
-            now = order
-            seconds = found
-            self._keep(order, found)
+            found = self._makespan(order, longest)
+            if found <= longest:
+                now = order
+                seconds = found
+                self._keep(order, found)
 
     def _neighbour(self, order: Order) -> Order:
         """Return *order* with one copy more or less, or with one or two entries at
@@ -164,14 +164,14 @@ class CopySearch:
                 if queue[p] < 0:
                     order = [list(entries) for entries in self._best]
                     del order[i][p]
-                    seconds = self._makespan(order)
+                    seconds = self._makespan(order, self.seconds)
                     if seconds <= self.seconds:
                         self._best = order
                         self.seconds = seconds
 
-    def _makespan(self, order: Order) -> float:
-        """Return the makespan of *order* in seconds; infinity if it cannot be carried
-        out.
+    def _makespan(self, order: Order, most: float = math.inf) -> float:
+        """Return the makespan of *order* in seconds; infinity if it is above *most*, or
+        if the order cannot be carried out.
         """
         queues = []
         for i, queue in enumerate(order):
@@ -187,9 +187,8 @@ class CopySearch:
         self.replays += 1
         world = self._world
         give_queues(world, queues, self._given.eviction)
-        world.run.begun = 0
-        makespan, code = self._run(world, 1 << 60, kernel.REPLAY, 0)
-        return math.inf if code == kernel.STUCK else makespan
+        makespan, code = self._replay(world, most)
+        return makespan if code == kernel.FINISHED else math.inf
 
 
 def order_of(problem: ReplicationProblem, plan: ReplicationPlan) -> Order:
