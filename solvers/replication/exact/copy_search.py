@@ -181,9 +181,7 @@ class CopySearch:
             if entries & self._unfit[i]:
                 return math.inf
             shift = i * len(self._files)
-            queues.append(
-                [self._entry[e] + (shift if e < 0 else 0) for e in queue]
-            )
+            queues.append([self._entry[e] + (shift if e < 0 else 0) for e in queue])
         self.replays += 1
         world = self._world
         give_queues(world, queues, self._given.eviction)
