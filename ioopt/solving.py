@@ -11,8 +11,8 @@ import math
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -484,10 +484,11 @@ def _ended_before(what: str) -> str:
     return f"the time limit ended before {what}"
 
 
-@contextmanager
-def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
-    """End a solver that runs past its deadline because it does not look at the
-    deadline.
+def _ended_in_time(
+    spec: SolverSpec, request: SolveRequest
+) -> AbstractContextManager[None]:
+    """Return a context that ends a solver that runs past its deadline because it does
+    not look at the deadline.
 
     A part of the overtime is reserved for replay, check and report; the solver may use
     the whole time limit. A solver of the user may sleep, so it is timed by the wall
@@ -498,14 +499,12 @@ def _ended_in_time(spec: SolverSpec, request: SolveRequest) -> Iterator[None]:
         message = (
             f"did not return within its time limit of {limit:g} s" if limit else ""
         )
-        with cut_off(deadline.with_overtime().remaining(), message, wall_clock=True):
-            yield
-        return
+        left = deadline.with_overtime().remaining()
+        return cut_off(left, message, wall_clock=True)
     left = processor_seconds_left(deadline)
     until_limit = deadline.remaining() + OVERLOOKED_SECONDS
     seconds = min(left, max(until_limit, SOLVER_SHARE * left))
-    with cut_off(seconds, _ended_before("a plan was complete")):
-        yield
+    return cut_off(seconds, _ended_before("a plan was complete"))
 
 
 def _start(kind: Kind, problem: Problem, given: object) -> tuple[object, list[str]]:

@@ -324,15 +324,15 @@ def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
         return _own(wanted, kind)
     if wanted.endswith(".py"):
         raise UsageError(f"solver {wanted!r}: name its function too: {wanted}:FUNCTION")
-    other = [spec for spec in SOLVERS if spec.name == wanted]
-    for spec in other:
-        if kind.kind in spec.kinds:
+    for spec in SOLVERS:
+        if spec.name == wanted and kind.kind in spec.kinds:
             return spec
     if now := kind.renamed.get(wanted):
         raise UsageError(f"{wanted} of {kind.family} is now {now}")
     if instead := kind.removed.get(wanted):
         raise UsageError(f"{wanted} of {kind.family} was removed; take {instead}")
     names = [spec.name for spec in solvers_for(kind.kind)]
+    other = [spec for spec in SOLVERS if spec.name == wanted]
     if other:
         raise UsageError(
             f"solver {wanted!r} takes {', '.join(other[0].kinds)}, not {kind.kind}; "
