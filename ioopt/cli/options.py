@@ -226,6 +226,8 @@ PATH = click.Path(readable=False)
 """The type of a file to read or write. The shell completes its name, and the command
 checks it.
 """
+seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
+"""The option --seed of a command whose text says what is random."""
 SKIPPED_SHARE = "0.05"
 
 skip_bad_option = click.option(
