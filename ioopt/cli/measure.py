@@ -14,9 +14,9 @@ from ioopt.cli.options import PATH, seed_option
 from ioopt.errors import UsageError
 from ioopt.families import MeasuredKind
 from ioopt.formats.native import dump_json, write_text
+from ioopt.loading import load
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, Deadline, parse_settings
 from ioopt.plot.page import check_target, save
-from ioopt.solving import load
 from ioopt.tables import render, say, terminal_width
 from ioopt.units import column, quantity, title
 

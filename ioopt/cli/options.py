@@ -22,10 +22,10 @@ from ioopt.cli.lazy import BareOption, F, Seconds, quiet, set_option, together
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import THREADS, Kind
 from ioopt.formats.native import check_writable, read_json, shown, validate
+from ioopt.loading import refuse_removed, require_finite, require_form
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.protocols import Incumbents
 from ioopt.result import Result
-from ioopt.solving import refuse_removed, require_finite, require_form
 from ioopt.tables import say
 
 if TYPE_CHECKING:
