@@ -20,11 +20,12 @@ from ioopt.cli.options import (
 from ioopt.errors import ExitCode, UsageError
 from ioopt.explaining import explain
 from ioopt.formats.native import dump_json, reading
+from ioopt.loading import load, plan_of
 from ioopt.pictures import result_to_draw
 from ioopt.problems.base import Problem
 from ioopt.result import Result, Status
 from ioopt.run_statements import stated_of_run
-from ioopt.solving import check_plan, load, plan_of
+from ioopt.solving import check_plan
 from ioopt.tables import percent, render, say, terminal_width
 from ioopt.units import column, counted, quantity, title
 from ioopt.verdict import proves
@@ -89,11 +90,18 @@ def check(
         kind = registry.format_of_problem(problem).format
         click.echo(f"{file}: valid {kind} instance {problem.name!r}")
         return ExitCode.ANSWER
+    expected: dict[str, Any] = {key: _value(text) for key, text in settings.items()}
+    if link is not None:
+        expected["link"] = link
+    return _judge(problem, result, expected)
+
+
+def _judge(problem: Problem, result: str, expected: Mapping[str, Any]) -> int:
+    """Print what is wrong with the file *result*, under the settings *expected*; return
+    the exit code.
+    """
     data = read_result(result, registry.kind_of_problem(problem))
     with reading(result):
-        expected: dict[str, Any] = {key: _value(text) for key, text in settings.items()}
-        if link is not None:
-            expected["link"] = link
         found, left, excused = judgement(problem, data, result, expected)
     told = data.get("instance")
     if found and told not in (None, problem.name):
@@ -112,12 +120,13 @@ def check(
         return ExitCode.VIOLATIONS
     if excused:
         places = counted(len(excused), "place")
-        click.echo(
-            f"{result}: a reference, not a plan to run: it breaks a rule of the "
-            f"machine by design ({places}, the first: {excused[0]})"
+        verdict = (
+            "a reference, not a plan to run: it breaks a rule of the machine by design "
+            f"({places}, the first: {excused[0]})"
         )
-        return ExitCode.ANSWER
-    click.echo(f"{result}: no violation{_value_of_plan(problem, data, result)}")
+    else:
+        verdict = f"no violation{_value_of_plan(problem, data, result)}"
+    click.echo(f"{result}: {verdict}")
     return ExitCode.ANSWER
 
 
