@@ -492,8 +492,6 @@ def _size(value: int) -> str:
 
 
 def _time(value: float | None) -> str:
-    if value is None:
-        return "-"
     return quantity("seconds", value)
 
 

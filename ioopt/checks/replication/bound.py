@@ -32,7 +32,7 @@ def bound_violations(
     """Return the violations of timeline rule 12 in a bound plan and, if given, in its
     schedule, whose names must all be known.
     """
-    found = [*_unknown(problem, plan), *_numbers(problem, plan)]
+    found = [*_unknown(problem, plan), *_numbers(plan)]
     if found or schedule is None:
         return found
     found = [*_counts(plan, schedule)]
@@ -66,7 +66,7 @@ def _unknown(problem: ReplicationProblem, plan: ReplicationPlan) -> Iterator[Vio
             yield violation("unknown", name, text)
 
 
-def _numbers(problem: ReplicationProblem, plan: ReplicationPlan) -> Iterator[Violation]:
+def _numbers(plan: ReplicationPlan) -> Iterator[Violation]:
     """Check that the numbers of entries and of moves exist, and that each move has two
     different ends.
     """
