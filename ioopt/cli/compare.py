@@ -254,11 +254,9 @@ def _run(
     """Run the solvers on all *problems*, which have the *names* on the command line, if
     they state the setting *by*.
     """
-    if by is not None and len(problems) == 1:
-        raise UsageError("--by makes summaries of several FILEs, and there is one")
-    for name, problem in zip(names, problems):
-        if by is not None:
-            require_stated(by, name, stated(base_of(problem), settings_of(problem)))
+    if by is not None:
+        _require_setting(by, names, problems)
+    for name in names:
         if names.count(name) > 1:
             raise UsageError(f"{name} is given {names.count(name)} times")
     kind = _common_kind(names, problems)
@@ -283,6 +281,18 @@ def _run(
             break
     chosen_baseline = baseline or baseline_of(kind, compared, len(problems))
     return Runs(rows, kind, metric, chosen_baseline, labelled)
+
+
+def _require_setting(
+    by: str, names: Sequence[str], problems: Sequence[Problem]
+) -> None:
+    """Raise UsageError unless there are several *problems* and all state the setting
+    *by*.
+    """
+    if len(problems) == 1:
+        raise UsageError("--by makes summaries of several FILEs, and there is one")
+    for name, problem in zip(names, problems):
+        require_stated(by, name, stated(base_of(problem), settings_of(problem)))
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:

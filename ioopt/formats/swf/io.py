@@ -201,9 +201,7 @@ def batch_io_from_swf(
     unclear = unclear_nodes(trace, machine)
     by_nodes = _has_nodes(jobs) and not _states_processors(machine)
     if by_nodes:
-        # The most of any job, which also converts the processes of Darshan logs.
-        per_node = max(-(-(job.size() or 1) // (job.nodes or 1)) for job in jobs)
-        machine = machine.model_copy(update={"processors_per_node": per_node})
+        machine = _with_processors(machine, jobs)
     processors, guess = _processors(trace, machine, by_nodes)
     own, unmatched = matched(darshan, jobs, trace.epoch)
     if darshan and not own:
@@ -278,6 +276,14 @@ def _has_nodes(jobs: Sequence[SwfJob]) -> bool:
 
 def _states_processors(machine: MachineRule) -> bool:
     return "processors_per_node" in machine.model_fields_set
+
+
+def _with_processors(machine: MachineRule, jobs: Sequence[SwfJob]) -> MachineRule:
+    """Return *machine* with the most processors a node of any job, which also converts
+    the processes of Darshan logs.
+    """
+    per_node = max(-(-(job.size() or 1) // (job.nodes or 1)) for job in jobs)
+    return machine.model_copy(update={"processors_per_node": per_node})
 
 
 def _partly_used(sized: Sequence[tuple[SwfJob, int]], per_node: int) -> list[str]:
