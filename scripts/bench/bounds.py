@@ -24,7 +24,8 @@ import ioopt
 from bench.frame import ROOT, cpu, show, timed
 from ioopt import registry
 from ioopt.errors import IooptError, NotApplicableError
-from ioopt.families import REFERENCE
+from ioopt.families import REFERENCE, Kind, SolverSpec
+from ioopt.result import Result
 from ioopt.solving import check_plan
 from ioopt.verdict import own_bound, past_bound
 
@@ -202,12 +203,12 @@ class Stated:
     each with its source.
     """
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: Kind) -> None:
         self.kind = kind
         self.bounds: dict[str, dict[float, str]] = defaultdict(dict)
         self.values: dict[str, dict[float, str]] = defaultdict(dict)
 
-    def add(self, row: Any, result: Any) -> None:
+    def add(self, row: SolverSpec, result: Result) -> None:
         """Add the bounds and values that the *result* of the solver *row* states."""
         if row.name not in SCOPED:
             for measure, bound in told_bounds(self.kind, result):
@@ -227,7 +228,7 @@ class Stated:
                 self.values[measure][metrics[measure]] = row.name
 
 
-def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
+def told_bounds(kind: Kind, result: Result) -> Iterator[tuple[str, float]]:
     """Yield all bounds in a result as (measure, bound): the bound of the objective, and
     metrics that bound others.
     """
