@@ -109,12 +109,23 @@ class _Line:
     falling: bool = False
 
     def where(self) -> str:
-        """Return the words that say where on the axis a change pays, and what was
-        tried.
+        """Return the words that say where on the axis a change pays, what was tried,
+        and whether this tells nothing at the value shown.
         """
+        if self.axis.told_at_shown:
+            return self._where()
+        waiting = f"over {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting"
+        if not self._kinds():
+            return f"where a change pays is not known: {waiting} at all values tried"
+        here = self.text(self.axis.shown)
+        return f"{self._where()}; not known at {here}, where {waiting}"
+
+    def _where(self) -> str:
+        """Return where a change pays, of the values at which this can be told."""
         low, high = self.axis.pays_from, self.axis.pays_to
+        kinds = set(self._kinds().values())
         if low.value is None:
-            sure = " surely" if Kind.UNCERTAIN in self._kinds().values() else ""
+            sure = " surely" if Kind.UNCERTAIN in kinds else ""
             return f"no setting{sure} pays{self._tried(' at ')}"
         if self.falling:
             low, high = high, low
@@ -122,7 +133,7 @@ class _Line:
         begins = low.value is not None and low.value > least
         ends = high.value is not None and high.value < largest
         if not begins and not ends:
-            unsure = ", not surely at each" if self.axis.decides else ""
+            unsure = ", not surely at each" if kinds != {Kind.SAVES} else ""
             return f"pays{self._tried(' at all of ')}{unsure}"
         begins = begins and self._is_told_apart(low.value, above=True)
         ends = ends and self._is_told_apart(high.value, above=False)
@@ -174,12 +185,12 @@ class _Line:
         return pays or not_beyond
 
     def _tried(self, words: str) -> str:
-        """Return *words* and the range of values at which a conclusion can be drawn;
-        empty text if it is a single value.
+        """Return *words* and the range of values at which a conclusion can be drawn; if
+        it is a single value, "at" and this value, or empty text if it is the one shown.
         """
         least, largest = self.axis.ends
         if self.text(least) == self.text(largest):
-            return ""
+            return "" if least == self.axis.shown else f" at {self.text(least)}"
         return words + _span(self.text(least), self.text(largest))
 
     def _limit(self, found: Figure) -> str:
