@@ -133,8 +133,7 @@ class _Line:
         begins = low.value is not None and low.value > least
         ends = high.value is not None and high.value < largest
         if not begins and not ends:
-            unsure = ", not surely at each" if kinds != {Kind.SAVES} else ""
-            return f"pays{self._tried(' at all of ')}{unsure}"
+            return f"pays{self._tried(' at all of ')}{self._sure()}"
         begins = begins and self._is_told_apart(low.value, above=True)
         ends = ends and self._is_told_apart(high.value, above=False)
         if begins and ends:
@@ -146,6 +145,20 @@ class _Line:
         else:
             return f"whether a change pays is not told apart{self._tried(' at ')}"
         return f"pays {place}{self._tried_beyond(begins, ends)}"
+
+    def _sure(self) -> str:
+        """Return at which of the values a change pays by more than noise, with a comma
+        in front; empty text if at all.
+        """
+        kinds = self._kinds()
+        sure = [self.text(value) for value in kinds if kinds[value] == Kind.SAVES]
+        if len(sure) == len(kinds):
+            return ""
+        if not sure:
+            return ", not surely at any"
+        if len(sure) > 1:
+            sure[-2:] = [f"{sure[-2]} and {sure[-1]}"]
+        return f", surely at {', '.join(sure)}"
 
     def _tried_beyond(self, begins: bool, ends: bool) -> str:
         """Return the words that say how far a change was tried where it pays; empty

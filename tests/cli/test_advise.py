@@ -695,7 +695,9 @@ MAYBE, MAYBE_NOT = Figure(0.017, 0.0, 0.025), Figure(0.0096, -0.012, 0.024)
         ((NO, NO, MAYBE_NOT), (None, None), "no setting surely pays at 10 to 40 B/s"),
         # It pays everywhere, at some values by luck alone.
         ((YES, YES, YES), (None, None), "pays at all of 10 to 40 B/s."),
-        ((YES, MAYBE, YES), (None, None), "pays at all of 10 to 40 B/s, not surely"),
+        ((YES, MAYBE, YES), (None, None), "pays at all of 10 to 40 B/s, surely at 10 B/s "),
+        ((MAYBE, MAYBE, YES), (None, None), "pays at all of 10 to 40 B/s, surely at 40"),
+        ((MAYBE,) * 3, (None, None), "pays at all of 10 to 40 B/s, not surely at any"),
     ],
 )
 def test_a_threshold_within_the_noise_is_none(found, limits, words):
