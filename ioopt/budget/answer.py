@@ -89,17 +89,18 @@ def answer(
     deadline: Deadline,
     seed: int = 0,
     caps: bool = False,
-    noise: Noise | None = None,
+    noise: Noise = USUAL,
 ) -> Json:
     """Return all answers about *problem* as plain data.
 
-    If *caps* is true, settings of Nextflow are computed too. If *noise* is given, or if
-    a fit hangs on the times of tasks, runs are simulated whose times and sizes differ
-    from the estimates. What :class:`Effort` counts is done for each question unless the
+    If *caps* is true, settings of Nextflow are computed too. Unless all files fit
+    together, runs are simulated whose times and sizes differ from the estimates by
+    *noise*. What :class:`Effort` counts is done for each question unless the
     *deadline* ends it, which the answers then say. Every makespan in the answers is the
     makespan of a plan that was replayed on the whole instance.
     """
     inquiry = Inquiry(problem, deadline, seed)
+    inquiry.found["doubt"] = noise._asdict()
     inquiry.ask_least_quota()
     if problem.quota_bytes is not None:
         if not inquiry.default_fits():
@@ -258,7 +259,7 @@ class Inquiry:
         if caps["search_cut"]:
             self.cuts.append(("search of caps", caps["simulated"], MOST_RUNS))
 
-    def settle(self, noise: Noise | None) -> bool:
+    def settle(self, noise: Noise) -> bool:
         """Tell whether the workflow fits, whatever tasks read and in noisy runs; return
         whether a way is known by which an engine can run.
 
@@ -271,13 +272,13 @@ class Inquiry:
             self._ask_safer(noise)
         return self.found["fits"]["way"] in WAYS
 
-    def _ask_fit(self, noise: Noise | None) -> None:
+    def _ask_fit(self, noise: Noise) -> None:
         """Tell whether the workflow fits, by the simplest way known."""
         self.found["fits"] = self.fits()
         self.ask_reads()
         self.ask_noise(noise)
 
-    def _ask_safer(self, noise: Noise | None) -> None:
+    def _ask_safer(self, noise: Noise) -> None:
         """Find caps of Nextflow with room, or else a setting of the dispatcher, with
         which more noisy runs keep the quota.
         """
@@ -361,28 +362,27 @@ class Inquiry:
         fits["needs_bytes"] = max(fits["needs_bytes"], run["peak_bytes"])
         fits["takes_seconds"] = max(fits["takes_seconds"], run["makespan_seconds"])
 
-    def ask_noise(self, noise: Noise | None) -> None:
-        """Simulate the way that fits the quota with *noise*.
+    def ask_noise(self, noise: Noise) -> None:
+        """Simulate the way that fits the quota with *noise*, unless there is none or
+        all files fit together.
 
-        Without *noise*, do so with that of :data:`USUAL` if the peak hangs on the times
-        of tasks: the engine looks at no bytes, and not all files fit together.
         ``safety`` of the fit is what :func:`~ioopt.budget.noise.safety` says, or None
         without noisy runs.
         """
         self.found["noise"] = None
         self.found["fits"]["safety"] = None
         way = self.found["fits"]["way"]
-        if way == "setting" and noise is not None:
+        if not any(noise) or all_fit(self.found):
+            return
+        if way == "setting":
             setting = self.found["setting"]
             part = self.part(TIME_SHARES.noise)
             self.found["noise"] = noisy_runs(self.problem, setting, noise, part)
-        elif way in ("default", "nextflow") and not (
-            noise is None and all_fit(self.found)
-        ):
+        elif way in ("default", "nextflow"):
             self.found["noise"] = blind_runs(
                 self.problem,
                 lambda problem: engine(problem, self.found, way),
-                noise or USUAL,
+                noise,
                 self.part(TIME_SHARES.noise),
             )
         if self.found["noise"]:

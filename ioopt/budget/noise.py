@@ -37,8 +37,8 @@ class Noise(NamedTuple):
     sizes: float
 
 
-USUAL = Noise(0.3, 0.0)
-"""The noise if none is asked for, where a fit hangs on the times of tasks."""
+USUAL = Noise(0.3, 0.1)
+"""The noise that is taken where none is stated."""
 
 
 NOT_PLANNED: Json = dict.fromkeys(
@@ -146,7 +146,7 @@ def noisy_runs(
             break
         plan_bytes = lower
         runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
-    larger = (ceil(quota * factor) for factor in RAISED)
+    larger = (_short(ceil(quota * factor)) for factor in RAISED)
     for plan_bytes in () if ended else larger:
         runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
         if len(runs) < len(first):

@@ -121,14 +121,14 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     "--noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="Also run with times that differ from the estimates (log-normal, 20 seeds).",
+    help="How much times of 20 noisy runs differ from the record (log-normal; 0.3).",
 )
 @click.option(
     "--size-noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="Also run with file sizes that differ from the estimates (the same 20 seeds); "
-    "shows how much more space they need.",
+    help="How much file sizes differ in these runs (log-normal; 0.1: two of three "
+    "within a factor of 1.1).",
 )
 @click.option(
     "--nextflow",
@@ -164,19 +164,20 @@ def budget(
     """
     deadline = Deadline(time_limit)  # loading modules and reading count too
     from ioopt.budget.answer import answer
-    from ioopt.budget.noise import Noise
+    from ioopt.budget.noise import USUAL, Noise
 
     if picture is not None:
         check_target(picture)
         import_module("matplotlib")  # refuse now, not after the search
     problem = read_recorded(file, **told)
-    wrong = None
-    if noise is not None or size_noise is not None:
-        wrong = Noise(noise or 0.0, size_noise or 0.0)
-    if problem.quota_bytes is None and (nextflow or wrong):
+    doubt = Noise(
+        USUAL.times if noise is None else noise,
+        USUAL.sizes if size_noise is None else size_noise,
+    )
+    if problem.quota_bytes is None and (nextflow or noise or size_noise):
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
-    found = answer(problem, deadline, seed, caps, wrong)
+    found = answer(problem, deadline, seed, caps, doubt)
     found["record"] = None if file == "-" or file in entries() else file
     found["stated_quota"] = told["quota"]
     found["lines"] = _lines(found, nextflow)
@@ -344,7 +345,7 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     if _no_safe_way(found):
         do = f"no safe setting was found{_room(found)}"
     if _limit(found) < found["quota_bytes"]:
-        needs = f"then needs {_size(found['noise']['plan_peak_bytes'])}"
+        needs = f"needs {_size(found['noise']['plan_peak_bytes'])}"
         median = _time(found["noise"]["plan_median_seconds"])
         takes = f"takes {median} (median of the noisy runs)"
     engine = _engines(found)
@@ -455,21 +456,19 @@ def _safely(found: Json) -> str:
     quota = _size(found["quota_bytes"])
     if noise is None:
         if _size(found["fits"]["needs_bytes"]) == quota:
-            return "yes, but no room left (--size-noise 0.1 tries larger files)"
+            return "yes, but no room left"
         return "yes"
     kept = f"{noise['kept']} of {noise['runs']} noisy runs kept the quota"
     limit = _limit(found)
-    if found["fits"]["safety"] == "unsafe":
-        if limit == found["quota_bytes"]:
-            return f"not safely ({kept})"
+    if limit < found["quota_bytes"]:
         return (
-            f"not safely with a limit of {quota} ({kept}); yes with a limit of "
-            f"{_size(limit)} (all kept it)"
+            f"yes, with a limit of {_size(limit)} (all {noise['runs']} noisy runs kept "
+            f"the quota; {noise['kept']} with a limit of {quota})"
         )
+    if found["fits"]["safety"] == "unsafe":
+        return f"not safely ({kept})"
     if found["fits"]["safety"] == "tight":
         safe = _room(found) if found["fits"]["way"] == "setting" else ""
-        if limit < found["quota_bytes"]:
-            safe = f"; all with a limit of {_size(limit)}"
         return f"yes, but tight ({kept}{safe})"
     if noise["runs"] < NOISY_RUNS:
         few = f"only {noise['runs']} noisy runs, all kept it"
@@ -505,12 +504,13 @@ def _room(found: Json) -> str:
         if noise["safe_tried_bytes"] is None:
             return ""
         return f"; nor with a limit of up to {_size(noise['safe_tried_bytes'])}"
-    safe = f"; all keep a quota of {_size(noise['safe_bytes'])}"
+    least = _size(noise["safe_bytes"])
     if noise["safe_plan_bytes"] is not None:
         options = _snakemake_options(found, noise["safe_plan_bytes"])
-        return f"{safe}, the smallest tried, with {options}"
+        return f"; the smallest quota tried that all keep is {least}, with {options}"
     asked = found["quota_bytes"] ** 2 // noise["peak_bytes"]
-    return f"{safe}; for more room, ask with --quota {_size(asked).replace(' ', '')}"
+    smaller = _size(asked).replace(" ", "")
+    return f"; all keep a quota of {least}; for more room, ask with --quota {smaller}"
 
 
 def _processes(names: Sequence[str]) -> str:
@@ -569,7 +569,7 @@ def _snakemake_options(found: Json, limit: int | None = None) -> str:
     setting = found["setting"]
     options = [
         "--scheduler ioopt",
-        f"--scheduler-ioopt-disk-mb {_megabytes(limit or _limit(found))}",
+        f"--scheduler-ioopt-disk-mb {_disk_mb(found, limit or _limit(found))}",
         f"--scheduler-ioopt-in-flight {setting['in_flight']}",
     ]
     if setting["policy"] != DEFAULT_POLICY:
@@ -579,10 +579,13 @@ def _snakemake_options(found: Json, limit: int | None = None) -> str:
     return " ".join(options)
 
 
-def _megabytes(size: int) -> str:
+def _disk_mb(found: Json, size: int) -> str:
     """Return *size* for the option disk-mb: a number of megabytes, with decimals and
-    the unit where it is not whole.
+    the unit where it is not whole; a quota such as 1GiB as it was stated.
     """
+    stated = (found["stated_quota"] or "").replace(" ", "")
+    if size == found["quota_bytes"] and size % 10**6 and stated[-1:].isalpha():
+        return str(stated)
     whole, rest = divmod(size, 10**6)
     if not rest:
         return str(whole)
