@@ -4,16 +4,23 @@ without its tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from ioopt.budget import NOISY_RUNS
 from ioopt.budget.nextflow import MOST_RUNS, all_fit, choose_caps
 from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs, safety
-from ioopt.budget.reads import WAYS, engine, reading_all, run_of
+from ioopt.budget.reads import (
+    WAYS,
+    assumed_processes,
+    deciding,
+    engine,
+    reading_all,
+    run_of,
+)
 from ioopt.budget.recorded import OBSERVED
-from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
+from ioopt.formats.nextflow.trace import OWN_BYTES
 from ioopt.models.work_directory.bounds import makespan_bounds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
@@ -114,6 +121,7 @@ def answer(
     inquiry.share_what_is_known()
     if not settled:
         inquiry.settle(noise)
+    inquiry.ask_deciding()
     inquiry.tell_cuts()
     return inquiry.found
 
@@ -156,7 +164,7 @@ class Inquiry:
             "tags": meta.get("tags", 0),
             "copies": meta.get("copies", 0),
             "independent": independent(problem),
-            "assumed_reads": _heaviest_first(problem, meta.get(ASSUMED_READS) or {}),
+            "assumed_reads": assumed_processes(problem),
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
@@ -362,6 +370,26 @@ class Inquiry:
         fits["needs_bytes"] = max(fits["needs_bytes"], run["peak_bytes"])
         fits["takes_seconds"] = max(fits["takes_seconds"], run["makespan_seconds"])
 
+    def ask_deciding(self) -> None:
+        """Find of which processes it must be known what they read, where the answer
+        depends on it. Past the deadline all may be.
+        """
+        fits = self.found["fits"]
+        if fits["answer"] != "depends":
+            return
+        rows = self.found["assumed_reads"][OWN_BYTES]
+
+        def keeps(processes: Collection[str]) -> bool:
+            if self.deadline.expired():
+                return False
+            worst = reading_all(self.problem, processes)
+            run = run_of(worst, self.found, fits["way"], self.deadline)
+            return bool(run["peak_bytes"] <= self.found["quota_bytes"])
+
+        decide = deciding([row["process"] for row in rows], keeps)
+        for row in rows:
+            row["decides"] = row["process"] in decide
+
     def ask_noise(self, noise: Noise) -> None:
         """Simulate the way that fits the quota with *noise*, unless there is none or
         all files fit together.
@@ -485,24 +513,6 @@ def independent(problem: WorkDirectoryProblem) -> bool:
     if recorded and len(problem.tasks) > 1 and not any(problem.predecessors):
         return True
     return any("tasks are independent" in line for line in problem.warnings)
-
-
-def _heaviest_first(
-    problem: WorkDirectoryProblem, assumed: Json
-) -> dict[str, list[str]]:
-    """Return *assumed*, the tasks whose reads are assumed in each way, in falling order
-    of the bytes that the tasks before them wrote.
-    """
-    index = problem.task_index
-
-    def before(name: str) -> int:
-        if name not in index:
-            return 0
-        return sum(problem.own_bytes[p] for p in problem.predecessors[index[name]])
-
-    return {
-        how: sorted(tasks, key=before, reverse=True) for how, tasks in assumed.items()
-    }
 
 
 def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:

@@ -253,6 +253,8 @@ remark.
 """
 MOST_NAMED = 3
 """The number of processes to name in a row."""
+MOST_STATED = 8
+"""The number of processes to name in a row of which the reads are to be stated."""
 FAR_TOO_SMALL = 1000
 """How many times less than the least quota a number without unit is no quota."""
 
@@ -321,8 +323,7 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         more = _size(fits["needs_if_all_is_read"])
         answer = (
             f"not known: {_safely(found)}{_if_reads(found, word)}; not so if they "
-            f"read all files ({more} then); say which, with --reads-own or "
-            "--reads-all PROCESS"
+            f"read all files ({more} then); {_to_state(found)}"
         )
     if found["independent"]:
         answer = f"not known without --dag: yes, {ASSUMED}"
@@ -424,7 +425,8 @@ def _if_reads(found: Json, word: str = "if") -> str:
     """Return the condition for the answer if what some tasks read is assumed; it begins
     with *word*.
     """
-    count = sum(map(len, found["assumed_reads"].values()))
+    assumed = found["assumed_reads"].values()
+    count = sum(row["tasks"] for rows in assumed for row in rows)
     if not count:
         return ""
     tasks = counted(count, "task")
@@ -513,18 +515,39 @@ def _room(found: Json) -> str:
     return f"; all keep a quota of {least}; for more room, ask with --quota {smaller}"
 
 
-def _processes(names: Sequence[str]) -> str:
-    """Return the processes of the tasks *names* with their numbers of tasks: the first
-    few, and the number of the others, which the JSON has.
+def _processes(rows: Sequence[Json]) -> str:
+    """Return processes with their numbers of tasks: the first few, and the number of
+    the others, which the JSON has.
     """
-    counts = Counter(
-        name.partition("#")[0].partition(" (")[0].rpartition(":")[2] for name in names
-    )
+    counts = Counter[str]()
+    for row in rows:
+        counts[_short(row["process"])] += row["tasks"]
     words = [f"{process} ({count})" for process, count in counts.items()]
     more = len(words) - MOST_NAMED
     if more > 1:
         words[MOST_NAMED:] = [f"{more} more processes (--format json names all)"]
-    return f"{counted(len(names), 'task')} of {', '.join(words)}"
+    return f"{counted(counts.total(), 'task')} of {', '.join(words)}"
+
+
+def _short(process: str) -> str:
+    """Return the name of *process* without the workflows that it is in."""
+    return process.rpartition(":")[2]
+
+
+def _to_state(found: Json) -> str:
+    """Return the words that name the processes of which to state what they read: those
+    that decide, and that the others do not.
+    """
+    rows = [row for rows in found["assumed_reads"].values() for row in rows]
+    names = (_short(row["process"]) for row in rows if row["decides"])
+    decide = [*dict.fromkeys(names)]
+    options = " ".join(f"--reads-own {name}" for name in decide[:MOST_STATED])
+    if len(decide) > MOST_STATED:
+        options += f", and {len(decide) - MOST_STATED} more that --format json names"
+    words = "this decides"
+    if not all(row["decides"] for row in rows):
+        words = "this decides, whatever the others read"
+    return f"{words}: {options} (or --reads-all)"
 
 
 def _default_does(found: Json, nextflow: str | None) -> str:
@@ -600,9 +623,9 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """
     tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
     yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
-    for how, names in found["assumed_reads"].items():
-        if names:
-            yield "reads", f"assumed: {_processes(names)}: {how}"
+    for how, rows in found["assumed_reads"].items():
+        if rows:
+            yield "reads", f"assumed: {_processes(rows)}: {how}"
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:

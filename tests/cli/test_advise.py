@@ -695,8 +695,16 @@ MAYBE, MAYBE_NOT = Figure(0.017, 0.0, 0.025), Figure(0.0096, -0.012, 0.024)
         ((NO, NO, MAYBE_NOT), (None, None), "no setting surely pays at 10 to 40 B/s"),
         # It pays everywhere, at some values by luck alone.
         ((YES, YES, YES), (None, None), "pays at all of 10 to 40 B/s."),
-        ((YES, MAYBE, YES), (None, None), "pays at all of 10 to 40 B/s, surely at 10 B/s "),
-        ((MAYBE, MAYBE, YES), (None, None), "pays at all of 10 to 40 B/s, surely at 40"),
+        (
+            (YES, MAYBE, YES),
+            (None, None),
+            "pays at all of 10 to 40 B/s, surely at 10 B/s ",
+        ),
+        (
+            (MAYBE, MAYBE, YES),
+            (None, None),
+            "pays at all of 10 to 40 B/s, surely at 40",
+        ),
         ((MAYBE,) * 3, (None, None), "pays at all of 10 to 40 B/s, not surely at any"),
     ],
 )
@@ -724,9 +732,15 @@ def test_a_threshold_within_the_noise_is_none(found, limits, words):
 @pytest.mark.parametrize(
     ("scales", "words"),
     [
-        ((0.3, 0.3, 0.5), "pays at 40 B/s; not known at 10 B/s, where over 60 % of the"),
+        (
+            (0.3, 0.3, 0.5),
+            "pays at 40 B/s; not known at 10 B/s, where over 60 % of the",
+        ),
         ((0.3, 0.5, 0.6), "pays at all of 20 to 40 B/s; not known at 10 B/s, where"),
-        ((0.3, 0.3, 0.3), "where a change pays is not known: over 60 % of the I/O time"),
+        (
+            (0.3, 0.3, 0.3),
+            "where a change pays is not known: over 60 % of the I/O time",
+        ),
         ((0.5, 0.3, 0.6), "pays at all of 10 to 40 B/s."),
     ],
 )

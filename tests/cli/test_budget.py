@@ -14,6 +14,8 @@ import pytest
 from ioopt.budget import SNAKEMAKE, TRACE, answer, nextflow
 from ioopt.budget.nextflow import choose_caps
 from ioopt.budget.noise import Noise, _runs_planned_with, noisy_runs, safety
+from ioopt.budget.reads import deciding
+from ioopt.formats.nextflow.trace import OWN_BYTES
 from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
 
@@ -72,7 +74,7 @@ def test_what_a_task_read_is_assumed_if_it_asked_for_less(
     assert run(*words)[0] == 0
     again = asked(run, "made.json", "--quota", "5")[1]
     assert again["least"]["found_bytes"] == least
-    assert len(again["assumed_reads"][how]) == 4
+    assert [row["tasks"] for row in again["assumed_reads"][how]] == [4]
 
 
 def test_a_yes_that_holds_whatever_is_read_has_no_condition(run, trace, tmp_path):
@@ -88,6 +90,42 @@ def test_a_yes_that_holds_whatever_is_read_has_no_condition(run, trace, tmp_path
     told = ", if 4 tasks read as assumed; not so if they read all files"
     assert row.startswith("fits Nextflow: no") and "not known: yes, but no room" in row
     assert told in row
+
+
+@pytest.mark.parametrize(
+    ("breaks", "decide"),
+    [
+        ({"A", "D"}, ["A", "D"]),
+        ({"E"}, ["E"]),
+        ({"A", "B", "C", "D", "E"}, ["A", "B", "C", "D", "E"]),
+    ],
+)
+def test_the_processes_that_decide_are_found(breaks, decide):
+    """Each of *breaks* breaks the quota if it reads all files."""
+    found = deciding("ABCDE", lambda reads_all: not breaks & {*reads_all})
+    assert found == decide
+
+
+def test_a_process_that_decides_alone_is_the_one_to_state(run, trace, tmp_path):
+    """All four TRIM write 24 bytes. MAP2 adds 12 if it reads these, while CALL may read
+    the 12 bytes of MAP2 beside its own 4: 25 are enough then.
+    """
+    text = (tmp_path / "trace.txt").read_text()
+    for read in ("20s\t1\t6", "5s\t1\t3"):
+        assert text.count(read) == 4
+        text = text.replace(read, read[:-1] + "1")
+    (tmp_path / "trace.txt").write_text(text)
+    found = asked(run, *trace, *EXACT, "--quota", "25")[1]
+    rows = {row["process"]: row for row in found["assumed_reads"][OWN_BYTES]}
+    assert found["fits"]["answer"] == "depends"
+    assert (rows["MAP2"]["decides"], rows["CALL"]["decides"]) == (True, False)
+    assert [row["bytes_before"] for row in rows.values()] == [24, 12]
+    row = first_row(run("budget", *trace, *EXACT, "--quota", "25")[1])
+    told = "this decides, whatever the others read: --reads-own MAP2 (or --reads-all);"
+    assert told in row
+    words = (*trace, *EXACT, "--quota", "25", "--reads-own", "MAP2")
+    found = asked(run, *words)[1]
+    assert found["fits"]["answer"] == "yes" and found["fits"]["whatever_is_read"]
 
 
 def test_a_yes_that_noisy_runs_break_is_tight(run, trace):
@@ -119,8 +157,8 @@ def test_a_yes_that_most_noisy_runs_break_is_not_safe(run, trace, no_searches):
     assert code == 0 and first_row(text).startswith(
         "fits Nextflow: no caps found (least peak of 9 settings tried: 25 B); with "
         "Snakemake and ioopt: "
-        "yes, with a limit of 14 B (all 20 noisy runs kept the quota; 2 with a limit of "
-        "18 B); needs 18 B of 18 B; takes 2.083 min ("
+        "yes, with a limit of 14 B (all 20 noisy runs kept the quota; 2 with a limit "
+        "of 18 B); needs 18 B of 18 B; takes 2.083 min ("
     )
     line = text.rstrip().rpartition("\n")[2]
     assert line.startswith("--scheduler ioopt --scheduler-ioopt-disk-mb 14B ")
@@ -202,7 +240,7 @@ def test_a_default_that_noisy_runs_break_gives_way_to_a_setting(
     problem = problem.model_copy(update={"meta": {"source": SNAKEMAKE}})
     found = answer.answer(problem, Deadline(None))
     assert found["fits"]["way"] == "setting" and found["noise"]["plan_bytes"] <= 2020
-    assert found["noise"] is None and found["setting"]["peak_bytes"] <= 2020
+    assert found["setting"]["peak_bytes"] <= 2020
 
 
 def test_a_number_of_bytes_is_asked_back(run, trace, tmp_path):
@@ -331,9 +369,10 @@ def test_what_is_asked_by_hand(run, trace, tmp_path):
     assert first_row(text) == (
         "fits Nextflow: no caps found (least peak of 9 settings tried: 25 B); with "
         "Snakemake and ioopt: "
-        "yes, but no room left; needs 9 B of 9 B; takes 2.333 min; add to the snakemake command: --scheduler ioopt "
-        "--scheduler-ioopt-disk-mb 9B --scheduler-ioopt-in-flight 1 "
-        "--scheduler-ioopt-policy submission (a sample = the tasks of one tag)"
+        "yes, but no room left; needs 9 B of 9 B; takes 2.333 min; add to the "
+        "snakemake command: --scheduler ioopt --scheduler-ioopt-disk-mb 9B "
+        "--scheduler-ioopt-in-flight 1 --scheduler-ioopt-policy submission (a sample "
+        "= the tasks of one tag)"
     )
     table, _, line = text.rstrip().rpartition("\n")
     assert line.startswith("--scheduler ioopt") and line.endswith("-policy submission")
