@@ -323,7 +323,8 @@ class Inquiry:
         ``way`` is ``default`` (no setting), ``nextflow`` (caps), ``setting`` (of the
         dispatcher), ``plan`` (a list of starts alone), or None. ``needs_bytes`` and
         ``takes_seconds`` are the figures of that run; if no run is known that fits,
-        they are the least quota that is known to do, and the time with it.
+        they are the least quota that is known to do, and the time with it. Where all
+        files fit together, ``needs_bytes`` are all of them.
         """
         quota = self.problem.quota_bytes
         caps = self.found["nextflow"]
@@ -335,6 +336,8 @@ class Inquiry:
         for way, run in ways.items():
             if run and run["makespan_seconds"] is not None:
                 peak, seconds = run["peak_bytes"], run["makespan_seconds"]
+                if way == "default" and all_fit(self.found):  # none is deleted
+                    peak = self.found["undeleted_bytes"]
                 told = {"needs_bytes": peak, "takes_seconds": seconds}
                 return {"answer": "yes", "way": way, **told}
         at_quota = self.found["at_quota"]

@@ -269,7 +269,7 @@ def _tables(found: Json, nextflow: str | None) -> str:
         (
             _size(row["quota_bytes"]),
             _time(row["makespan_seconds"]),
-            _time(row["bound"]),
+            _time(row["bound"] if row["status"] != "infeasible" else None),
             row["status"],
         )
         for row in found["curve"]
@@ -637,8 +637,13 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
         why = f"lower bound {_size(bound)}{_if_reads(found)}"
     yield "least quota", f"{_size(needed)} ({why})"
     if found["observed"]:
-        ran = _run(found["observed"])
-        yield "recorded", f"{ran}: the run that was recorded, on its machine"
+        ran = found["observed"]
+        yield (
+            "recorded",
+            f"{_time(ran['makespan_seconds'])}, peak at most "
+            f"{_size(ran['peak_bytes'])}: the recorded run on its machine, each output "
+            "counted in full from the start of its task",
+        )
     yield "default", _default_cell(found)
 
 

@@ -269,7 +269,7 @@ def test_a_record_with_times_says_what_really_happened(run, tmp_path):
     found = asked(run, *words)[1]
     assert found["observed"] == {"makespan_seconds": 19, "peak_bytes": 13}
     text = " ".join(run("budget", *words)[1].split())
-    assert "recorded 19 s, peak 13 B: the run that was recorded, on its machine" in text
+    assert "recorded 19 s, peak at most 13 B: the recorded run on its machine" in text
 
 
 def test_what_is_stated_of_reads_is_no_assumption(run, trace, tmp_path):
@@ -416,8 +416,10 @@ def test_no_setting_is_printed_where_the_default_fits(run, trace, quota, does):
     words = ("budget", *trace, "--quota", quota)
     code, text, _ = run(*words)
     assert code == 0 and "--scheduler" not in text and "35 s" in text
-    noisy = "" if quota == "40" else " (20 of 20 noisy runs kept the quota)"
-    told = f"Nextflow: yes{noisy}; needs 36 B of {quota} B; takes 35 s; {does}"
+    told = "yes (20 of 20 noisy runs kept the quota); needs 36 B"
+    if quota == "40":
+        told = "yes, but no room left; needs 40 B"
+    told = f"Nextflow: {told} of {quota} B; takes 35 s; {does}"
     assert told in first_row(text)
     boost = "plugins { id 'nf-boost' }\nboost { cleanup = true }\n"
     assert text.endswith(boost) is (quota != "40")
