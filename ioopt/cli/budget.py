@@ -160,7 +160,9 @@ def budget(
     """Say whether the workflow in FILE fits a quota on its work directory, and how much
     time the quota costs.
 
-    FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
+    FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace. A
+    task of a trace is taken to read all files of the tasks before it, unless it asked
+    for fewer bytes: then none of them, as in ioopt import nextflow-trace.
     """
     deadline = Deadline(time_limit)  # loading modules and reading count too
     from ioopt.budget.answer import answer
