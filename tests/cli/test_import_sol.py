@@ -14,6 +14,8 @@ from conftest import ROOT
 
 import ioopt
 from ioopt.errors import InstanceError
+from ioopt.pictures import result_to_draw
+from ioopt.registry import kind_of_problem
 from ioopt.solvers.replication.exact import ip, ip_steps
 
 SAMPLES = ROOT / "tests/data/solutions"
@@ -29,7 +31,6 @@ READ = {
     "glpk-o.sol": "GLPK",
 }
 CYCLE3 = ("--instance", "cycle3", "-o", "result.json")
-EXPLAINED = ("--explain", "--format", "json")
 
 
 def sample(name):
@@ -72,7 +73,9 @@ def test_the_rows_of_the_program_are_the_sums_of_the_checker(run, tmp_path):
         terms = re.findall(r"\+ ([\d.]+) (\w+)", row)
         rows[node] = sum(float(cost) * values[name] for cost, name in terms)
     assert run("import", "sol", SAMPLES / CBC, *CYCLE3)[0] == 0
-    told = json.loads(run("check", "cycle3", "result.json", *EXPLAINED)[1])["addends"]
+    result = result_to_draw(json.loads((tmp_path / "result.json").read_text()), "")
+    problem = ioopt.load("cycle3")
+    told = kind_of_problem(problem).addends(problem, result)
     sums = {node: parts["sum"] for node, parts in told.items()}
     assert rows == pytest.approx(sums)
     assert rows == pytest.approx({"n0": 4.628, "n1": 5.184, "n2": 4.564})
