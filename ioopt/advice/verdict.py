@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ioopt.advice.answer import NEAR, TRUSTED_SCALE, Advice, Axis, Kind, verdict_kind
@@ -156,9 +156,7 @@ class _Line:
             return ""
         if not sure:
             return ", not surely at any"
-        if len(sure) > 1:
-            sure[-2:] = [f"{sure[-2]} and {sure[-1]}"]
-        return f", surely at {', '.join(sure)}"
+        return f", surely at {_listed(sure)}"
 
     def _tried_beyond(self, begins: bool, ends: bool) -> str:
         """Return the words that say how far a change was tried where it pays; empty
@@ -236,6 +234,19 @@ def _span(low: str, high: str) -> str:
     if high.partition(" ")[2] == unit:
         return f"{number} to {high}"
     return f"{low} to {high}"
+
+
+def _listed(values: Sequence[str]) -> str:
+    """Return *values* with "and" before the last, and a common unit said once.
+
+    >>> _listed(["30 min", "60 min", "120 min"]), _listed(["640 MB/s", "1 GB/s"])
+    ('30, 60 and 120 min', '640 MB/s and 1 GB/s')
+    """
+    *others, last = values
+    unit = last.partition(" ")[2]
+    if all(value.endswith(f" {unit}") for value in others):
+        others = [value.partition(" ")[0] for value in others]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _lines(advice: Advice) -> list[_Line]:

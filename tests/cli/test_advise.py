@@ -698,7 +698,7 @@ MAYBE, MAYBE_NOT = Figure(0.017, 0.0, 0.025), Figure(0.0096, -0.012, 0.024)
         (
             (YES, MAYBE, YES),
             (None, None),
-            "pays at all of 10 to 40 B/s, surely at 10 B/s ",
+            "pays at all of 10 to 40 B/s, surely at 10 and 40",
         ),
         (
             (MAYBE, MAYBE, YES),
