@@ -203,7 +203,7 @@ def compare_rows(
     if isinstance(solvers, str) or callable(solvers):
         solvers = [solvers]
     common = settings or {}
-    if isinstance(solvers, Mapping):
+    if solvers and isinstance(solvers, Mapping):
         chosen = [
             _chosen(kind, solver, common)._replace(text=name)
             for name, solver in solvers.items()
