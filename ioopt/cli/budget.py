@@ -465,9 +465,13 @@ def _safely(found: Json) -> str:
     kept = f"{noise['kept']} of {noise['runs']} noisy runs kept the quota"
     limit = _limit(found)
     if limit < found["quota_bytes"]:
+        yes, some, safe = "yes", f"all {noise['runs']}", ""
+        if noise["plan_kept"] < noise["runs"]:
+            yes, some = "yes, but tight", f"{noise['plan_kept']} of {noise['runs']}"
+            safe = _room(found)
         return (
-            f"yes, with a limit of {_size(limit)} (all {noise['runs']} noisy runs kept "
-            f"the quota; {noise['kept']} with a limit of {quota})"
+            f"{yes}, with a limit of {_size(limit)} ({some} noisy runs kept the quota; "
+            f"{noise['kept']} with a limit of {quota}{safe})"
         )
     if found["fits"]["safety"] == "unsafe":
         return f"not safely ({kept})"
@@ -481,8 +485,8 @@ def _safely(found: Json) -> str:
 
 
 def _limit(found: Json) -> int:
-    """Return the bytes to give to the plugin as its limit: the largest tried with which
-    all noisy runs kept the quota, or the quota where no smaller one was.
+    """Return the bytes to give to the plugin as its limit: the one tried with which all
+    or most noisy runs kept the quota, or the quota where no smaller one was better.
     """
     noise = found["noise"]
     quota: int = found["quota_bytes"]
@@ -493,7 +497,7 @@ def _limit(found: Json) -> int:
 
 def _no_safe_way(found: Json) -> bool:
     """Return whether few noisy runs kept the quota, and no smaller limit is known with
-    which all do.
+    which at least half do.
     """
     unsafe = found["fits"].get("safety") == "unsafe"
     return unsafe and _limit(found) == found["quota_bytes"]
@@ -739,4 +743,5 @@ def _noise_cell(found: Json) -> str:
     if plan is None:
         return text if found["fits"]["way"] == "setting" else f"{text}{_room(found)}"
     share = f"{plan / quota:.0%}"
-    return f"{text}; plan with {_size(plan)}, {share} (all runs keep the quota)"
+    some = "all" if noise["plan_kept"] == noise["runs"] else noise["plan_kept"]
+    return f"{text}; plan with {_size(plan)}, {share} ({some} runs keep the quota)"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ioopt.budget import SNAKEMAKE, TRACE, answer, nextflow
+from ioopt.budget import SNAKEMAKE, TRACE, answer, nextflow, noise
 from ioopt.budget.nextflow import choose_caps
 from ioopt.budget.noise import Noise, _runs_planned_with, noisy_runs, safety
 from ioopt.budget.reads import deciding
@@ -213,6 +213,25 @@ def test_noisy_runs_name_a_quota_that_all_of_them_keep():
     runs = _runs_planned_with(limit, problem, setting, sizes, Deadline(None))
     assert len(runs) == 20 and all(run.seconds is not None for run in runs)
     assert max(run.peak for run in runs) <= told["safe_bytes"]
+
+
+def test_the_limit_with_which_most_noisy_runs_keep_the_quota_is_named(monkeypatch):
+    """With the quota none of four keeps it, with 90 % three do, and with less two: a
+    run that gets stuck with each smaller limit leaves none with which all do.
+    """
+    stuck = noise.NoisyRun(None, 150)
+
+    def runs(limit, problem, *_):
+        done = {150: (0, 4), 135: (3, 0), 130: (2, 1)}.get(limit, (2, 0))
+        kept = [noise.NoisyRun(60.0 + k, limit) for k in range(done[0])]
+        over = [noise.NoisyRun(50.0, 166)] * done[1]
+        return (kept + over + [stuck] * 4)[:4]
+
+    monkeypatch.setattr(noise, "_runs_planned_with", runs)
+    setting = {"policy": "depth-first", "in_flight": 4}
+    told = noisy_runs(many_samples(150), setting, Noise(0.0, 0.1), Deadline(None))
+    assert (told["kept"], told["plan_bytes"], told["plan_kept"]) == (0, 135, 3)
+    assert (told["plan_peak_bytes"], told["plan_median_seconds"]) == (135, 61.0)
 
 
 @pytest.mark.parametrize(("kept", "told"), [(20, "safe"), (10, "tight"), (9, "unsafe")])
