@@ -120,9 +120,10 @@ def noisy_runs(
     stay within the quota of *problem* or, if there is none, with which most do: at
     least half, and more than with the quota itself. ``plan_kept`` is their number,
     ``plan_peak_bytes`` and ``plan_median_seconds`` are their figures. All four are None
-    if there is none. Unless all runs keep the quota, ``safe_bytes`` is the smallest quota that all runs with some quota for planning,
-    ``safe_plan_bytes``, kept: their peak. If larger quotas for planning were tried in
-    vain, it is None, and ``safe_tried_bytes`` is the largest of them.
+    if there is none. Unless all runs keep the quota, ``safe_bytes`` is the smallest
+    quota that all runs with some quota for planning, ``safe_plan_bytes``, kept: their
+    peak. If larger quotas for planning were tried in vain, it is None, and
+    ``safe_tried_bytes`` is the largest of them.
     """
     quota = problem.quota_bytes or 0
     least = Question.of(problem, order=least_order(problem), least_known=True).found
