@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ioopt import embed as embed
     from ioopt.building import Batch as Batch
     from ioopt.building import Workflow as Workflow
+    from ioopt.comparing.shown import Study as Study
     from ioopt.options import Deadline
     from ioopt.protocols import Incumbents, Simulation
     from ioopt.result import Result as Result
@@ -45,6 +46,7 @@ __all__ = [
     "model",
     "simulate",
     "solve",
+    "study",
     "to_pulp",
 ]
 
@@ -260,6 +262,47 @@ def compare(
         summary=summary,
         baseline=baseline,
         by=by,
+    )
+
+
+def study(
+    source: Any,
+    solvers: Solver | Sequence[Solver] | Mapping[str, Solver] | None = None,
+    *,
+    measure: str | None = None,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT_SECONDS,
+    seed: int = 0,
+    settings: Mapping[str, object] | None = None,
+    baseline: str | None = None,
+    by: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Study:
+    """Compare *solvers* as :func:`compare` does, and return an object that makes the
+    table and the picture of a paper.
+
+    ``print(study)`` shows the table of the command, ``study.summary()`` is a DataFrame,
+    ``study.latex("table.tex")`` and ``study.plot("ratios.pdf", width=85)`` write LaTeX
+    and the picture, and ``study.save("runs.json")`` keeps the runs for the command and
+    for this function. Solvers may have names: ``{"Ours": function, "MinMin":
+    "minmin"}``. Stored runs take *labels* for the names that they have. The other
+    parameters are those of :func:`compare`.
+
+    >>> found = study("cycle3", {"MinMin": "minmin", "JDP": "job-data-present"})
+    >>> found.summary()["ratio"].round(3).to_dict()
+    {'MinMin': 1.0, 'JDP': 1.449}
+    """
+    from ioopt import comparing
+
+    return comparing.study(
+        source,
+        solvers,
+        measure=measure,
+        time_limit=time_limit,
+        seed=seed,
+        settings=settings,
+        baseline=baseline,
+        by=by,
+        labels=labels,
     )
 
 

@@ -72,7 +72,7 @@ def read_work_directory(
             if trace:
                 stated = {ALL_FILES: reads_all, OWN_BYTES: reads_own}
                 found = read_nextflow_trace(
-                    file, dag, machine, read, skip_bad, True, stated
+                    file, dag, machine, read, skip_bad, stated=stated
                 )
             else:
                 found = problem_from_wfformat(data, name, machine=machine)

@@ -23,6 +23,8 @@ remark.
 """
 MOST_NAMED = 3
 """The number of processes to name in a row."""
+MOST_STATED = 8
+"""The number of processes to name in a row of which the reads are to be stated."""
 FAR_TOO_SMALL = 1000
 """How many times less than the least quota a number without unit is no quota."""
 
@@ -37,7 +39,7 @@ def tables(found: Json, nextflow: str | None) -> str:
         (
             _size(row["quota_bytes"]),
             _time(row["makespan_seconds"]),
-            _time(row["bound"]),
+            _time(row["bound"] if row["status"] != "infeasible" else None),
             row["status"],
         )
         for row in found["curve"]
@@ -83,13 +85,12 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         more = _size(fits["needs_if_all_is_read"])
         answer = (
             f"not known: {_safely(found)}{_if_reads(found, word)}; not so if they "
-            f"read all files ({more} then); say which, with --reads-own or "
-            "--reads-all PROCESS"
+            f"read all files ({more} then); {_to_state(found)}"
         )
     if found["independent"]:
         answer = f"not known without --dag: yes, {ASSUMED}"
     if _limit(found) < found["quota_bytes"]:
-        needs = f"then needs {_size(found['noise']['plan_peak_bytes'])}"
+        needs = f"needs {_size(found['noise']['plan_peak_bytes'])}"
         median = _time(found["noise"]["plan_median_seconds"])
         takes = f"takes {median} (median of the noisy runs)"
     engine = _engines(found)
@@ -201,7 +202,8 @@ def _if_reads(found: Json, word: str = "if") -> str:
     """Return the condition for the answer if what some tasks read is assumed; it begins
     with *word*.
     """
-    count = sum(map(len, found["assumed_reads"].values()))
+    assumed = found["assumed_reads"].values()
+    count = sum(row["tasks"] for rows in assumed for row in rows)
     if not count:
         return ""
     tasks = counted(count, "task")
@@ -233,21 +235,15 @@ def _safely(found: Json) -> str:
     quota = _size(found["quota_bytes"])
     if noise is None:
         if _size(found["fits"]["needs_bytes"]) == quota:
-            return "yes, but no room left (--size-noise 0.1 tries larger files)"
+            return "yes, but no room left"
         return "yes"
     kept = f"{noise['kept']} of {noise['runs']} noisy runs kept the quota"
-    limit = _limit(found)
+    if _limit(found) < found["quota_bytes"]:
+        return _safely_with_limit(found)
     if found["fits"]["safety"] == "unsafe":
-        if limit == found["quota_bytes"]:
-            return f"not safely ({kept})"
-        return (
-            f"not safely with a limit of {quota} ({kept}); yes with a limit of "
-            f"{_size(limit)} (all kept it)"
-        )
+        return f"not safely ({kept})"
     if found["fits"]["safety"] == "tight":
         safe = room(found) if found["fits"]["way"] == "setting" else ""
-        if limit < found["quota_bytes"]:
-            safe = f"; all with a limit of {_size(limit)}"
         return f"yes, but tight ({kept}{safe})"
     if noise["runs"] < NOISY_RUNS:
         few = f"only {noise['runs']} noisy runs, all kept it"
@@ -255,9 +251,21 @@ def _safely(found: Json) -> str:
     return f"yes ({kept})"
 
 
+def _safely_with_limit(found: Json) -> str:
+    """Return the "yes" with a limit below the quota that more noisy runs keep."""
+    noise = found["noise"]
+    quota, limit = _size(found["quota_bytes"]), _size(_limit(found))
+    fewer = f"{noise['kept']} with a limit of {quota}"
+    if noise["plan_kept"] == noise["runs"]:
+        all_kept = f"all {noise['runs']} noisy runs kept the quota"
+        return f"yes, with a limit of {limit} ({all_kept}; {fewer})"
+    some = f"{noise['plan_kept']} of {noise['runs']} noisy runs kept the quota"
+    return f"yes, but tight, with a limit of {limit} ({some}; {fewer}{room(found)})"
+
+
 def _limit(found: Json) -> int:
-    """Return the bytes to give to the plugin as its limit: the largest tried with which
-    all noisy runs kept the quota, or the quota where no smaller one was.
+    """Return the bytes to give to the plugin as its limit: the one tried with which all
+    or most noisy runs kept the quota, or the quota where no smaller one was better.
     """
     noise = found["noise"]
     quota: int = found["quota_bytes"]
@@ -268,7 +276,7 @@ def _limit(found: Json) -> int:
 
 def no_safe_way(found: Json) -> bool:
     """Return whether few noisy runs kept the quota, and no smaller limit is known with
-    which all do.
+    which at least half do.
     """
     unsafe = found["fits"].get("safety") == "unsafe"
     return unsafe and _limit(found) == found["quota_bytes"]
@@ -283,26 +291,48 @@ def room(found: Json) -> str:
         if noise["safe_tried_bytes"] is None:
             return ""
         return f"; nor with a limit of up to {_size(noise['safe_tried_bytes'])}"
-    safe = f"; all keep a quota of {_size(noise['safe_bytes'])}"
+    least = _size(noise["safe_bytes"])
     if noise["safe_plan_bytes"] is not None:
         options = _snakemake_options(found, noise["safe_plan_bytes"])
-        return f"{safe}, the smallest tried, with {options}"
+        return f"; the smallest quota tried that all keep is {least}, with {options}"
     asked = found["quota_bytes"] ** 2 // noise["peak_bytes"]
-    return f"{safe}; for more room, ask with --quota {_size(asked).replace(' ', '')}"
+    smaller = _size(asked).replace(" ", "")
+    return f"; all keep a quota of {least}; for more room, ask with --quota {smaller}"
 
 
-def _processes(names: Sequence[str]) -> str:
-    """Return the processes of the tasks *names* with their numbers of tasks: the first
-    few, and the number of the others, which the JSON has.
+def _processes(rows: Sequence[Json]) -> str:
+    """Return processes with their numbers of tasks: the first few, and the number of
+    the others, which the JSON has.
     """
-    counts = Counter(
-        name.partition("#")[0].partition(" (")[0].rpartition(":")[2] for name in names
-    )
+    counts = Counter[str]()
+    for row in rows:
+        counts[_short(row["process"])] += row["tasks"]
     words = [f"{process} ({count})" for process, count in counts.items()]
     more = len(words) - MOST_NAMED
     if more > 1:
         words[MOST_NAMED:] = [f"{more} more processes (--format json names all)"]
-    return f"{counted(len(names), 'task')} of {', '.join(words)}"
+    return f"{counted(counts.total(), 'task')} of {', '.join(words)}"
+
+
+def _short(process: str) -> str:
+    """Return the name of *process* without the workflows that it is in."""
+    return process.rpartition(":")[2]
+
+
+def _to_state(found: Json) -> str:
+    """Return the words that name the processes of which to state what they read: those
+    that decide, and that the others do not.
+    """
+    rows = [row for rows in found["assumed_reads"].values() for row in rows]
+    names = (_short(row["process"]) for row in rows if row["decides"])
+    decide = [*dict.fromkeys(names)]
+    options = " ".join(f"--reads-own {name}" for name in decide[:MOST_STATED])
+    if len(decide) > MOST_STATED:
+        options += f", and {len(decide) - MOST_STATED} more that --format json names"
+    words = "this decides"
+    if not all(row["decides"] for row in rows):
+        words = "this decides, whatever the others read"
+    return f"{words}: {options} (or --reads-all)"
 
 
 def _default_does(found: Json, nextflow: str | None) -> str:
@@ -347,7 +377,7 @@ def _snakemake_options(found: Json, limit: int | None = None) -> str:
     setting = found["setting"]
     options = [
         "--scheduler ioopt",
-        f"--scheduler-ioopt-disk-mb {_megabytes(limit or _limit(found))}",
+        f"--scheduler-ioopt-disk-mb {_disk_mb(found, limit or _limit(found))}",
         f"--scheduler-ioopt-in-flight {setting['in_flight']}",
     ]
     if setting["policy"] != DEFAULT_POLICY:
@@ -357,10 +387,13 @@ def _snakemake_options(found: Json, limit: int | None = None) -> str:
     return " ".join(options)
 
 
-def _megabytes(size: int) -> str:
+def _disk_mb(found: Json, size: int) -> str:
     """Return *size* for the option disk-mb: a number of megabytes, with decimals and
-    the unit where it is not whole.
+    the unit where it is not whole; a quota such as 1GiB as it was stated.
     """
+    stated = (found["stated_quota"] or "").replace(" ", "")
+    if size == found["quota_bytes"] and size % 10**6 and stated[-1:].isalpha():
+        return str(stated)
     whole, rest = divmod(size, 10**6)
     if not rest:
         return str(whole)
@@ -375,9 +408,9 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """
     tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
     yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
-    for how, names in found["assumed_reads"].items():
-        if names:
-            yield "reads", f"assumed: {_processes(names)}: {how}"
+    for how, rows in found["assumed_reads"].items():
+        if rows:
+            yield "reads", f"assumed: {_processes(rows)}: {how}"
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:
@@ -389,8 +422,13 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
         why = f"lower bound {_size(bound)}{_if_reads(found)}"
     yield "least quota", f"{_size(needed)} ({why})"
     if found["observed"]:
-        ran = _run(found["observed"])
-        yield "recorded", f"{ran}: the run that was recorded, on its machine"
+        ran = found["observed"]
+        yield (
+            "recorded",
+            f"{_time(ran['makespan_seconds'])}, peak at most "
+            f"{_size(ran['peak_bytes'])}: the recorded run on its machine, each output "
+            "counted in full from the start of its task",
+        )
     yield "default", _default_cell(found)
 
 
@@ -484,7 +522,8 @@ def _noise_cell(found: Json) -> str:
     if plan is None:
         return text if found["fits"]["way"] == "setting" else f"{text}{room(found)}"
     share = f"{plan / quota:.0%}"
-    return f"{text}; plan with {_size(plan)}, {share} (all runs keep the quota)"
+    some = "all" if noise["plan_kept"] == noise["runs"] else noise["plan_kept"]
+    return f"{text}; plan with {_size(plan)}, {share} ({some} runs keep the quota)"
 
 
 def _size(value: int) -> str:

@@ -15,6 +15,7 @@ from ioopt.cli.imports.common import batch_machine, machine_option
 from ioopt.cli.imports.logs import SACCT_COMMAND, SLURM, TRACE, read_trace
 from ioopt.cli.lazy import IooptCommand, quiet, together
 from ioopt.cli.options import (
+    LOG_SECONDS,
     PATH,
     counting,
     format_option,
@@ -60,8 +61,6 @@ BARE = 5
 """Whole numbers of fewer digits are refused as rates without a unit: no machine is so
 slow, and a unit was forgotten.
 """
-LOG_SECONDS = 10.0
-"""Seconds between two lines of progress when standard error is not a terminal."""
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None:

@@ -123,14 +123,14 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     "--noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="Also run with times that differ from the estimates (log-normal, 20 seeds).",
+    help="How much times of 20 noisy runs differ from the record (log-normal; 0.3).",
 )
 @click.option(
     "--size-noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="Also run with file sizes that differ from the estimates (the same 20 seeds); "
-    "shows how much more space they need.",
+    help="How much file sizes differ in these runs (log-normal; 0.1: two of three "
+    "within a factor of 1.1).",
 )
 @click.option(
     "--nextflow",
@@ -162,7 +162,9 @@ def budget(
     """Say whether the workflow in FILE fits a quota on its work directory, and how much
     time the quota costs.
 
-    FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
+    FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace. A
+    task of a trace is taken to read all files of the tasks before it, unless it asked
+    for fewer bytes: then none of them, as in ioopt import nextflow-trace.
     """
     deadline = Deadline(time_limit)  # loading modules and reading count too
     from ioopt.budget.answer import answer
@@ -171,11 +173,11 @@ def budget(
         check_target(picture)
         import_module("matplotlib")  # refuse now, not after the search
     problem = read_recorded(file, **told)
-    wrong = _noise_of(noise, size_noise)
-    if problem.quota_bytes is None and (nextflow or wrong):
+    doubt = _doubt(noise, size_noise)
+    if problem.quota_bytes is None and (nextflow or noise or size_noise):
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
-    found = answer(problem, deadline, seed, caps, wrong)
+    found = answer(problem, deadline, seed, caps, doubt)
     found["record"] = None if file == "-" or file in entries() else file
     found["stated_quota"] = told["quota"]
     found["lines"] = lines_to_paste(found, nextflow)
@@ -187,13 +189,14 @@ def budget(
     return _exit_code(found)
 
 
-def _noise_of(noise: float | None, size_noise: float | None) -> "Noise | None":
-    """Return the noise of the noisy runs; None if none were asked for."""
-    from ioopt.budget.noise import Noise
+def _doubt(noise: float | None, size_noise: float | None) -> "Noise":
+    """Return how much times and sizes of the noisy runs differ from the record."""
+    from ioopt.budget.noise import USUAL, Noise
 
-    if noise is None and size_noise is None:
-        return None
-    return Noise(noise or 0.0, size_noise or 0.0)
+    return Noise(
+        USUAL.times if noise is None else noise,
+        USUAL.sizes if size_noise is None else size_noise,
+    )
 
 
 def _print(

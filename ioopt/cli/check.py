@@ -11,12 +11,13 @@ from ioopt import registry
 from ioopt.checking import Judgement, judgement, require_servable
 from ioopt.cli.lazy import IooptCommand, Seconds, set_option
 from ioopt.cli.options import (
+    LOG_SECONDS,
     PATH,
+    counting,
     file_argument,
     format_option,
     printing_aside,
     read_result,
-    watching,
 )
 from ioopt.errors import ExitCode, IooptError, UsageError
 from ioopt.explaining import explain
@@ -206,9 +207,9 @@ def _explain(problem: Problem, result: str, form: str) -> None:
     solved = result_to_draw(read_result(result, kind), result)
     with (
         printing_aside(),
-        watching(f"{problem.name}: replays for each resource", None),
+        counting("explain", transient=True, every=LOG_SECONDS) as show,
     ):
-        found = explain(problem, solved)
+        found = explain(problem, solved, show)
     if form == "json":
         click.echo(dump_json(asdict(found)), nl=False)
         return
@@ -225,10 +226,19 @@ def _explain(problem: Problem, result: str, form: str) -> None:
         name = knob.resource or "best plan, as it is"
         if name in found.assumed:
             name += " (assumed)"
-        gain = percent(knob.gain) if knob.sure else "cannot tell"
+        gain = percent(_seen(knob.gain)) if knob.sure else "cannot tell"
         rows.append((name, texts[k], gain, texts[len(values) + k]))
     headers = ("10 % more of", title(found.measure), "gain", "bound")
     click.echo(f"\n{render(headers, rows)}\n{_wrapped(found.method)}")
+
+
+LEAST_GAIN = 1e-5
+"""Smaller gains are printed as 0: they are rounding of the replays."""
+
+
+def _seen(gain: float | None) -> float | None:
+    """Return *gain*, or 0 if it is too small to mean anything."""
+    return 0.0 if gain is not None and abs(gain) < LEAST_GAIN else gain
 
 
 MOST_SUMS = 12

@@ -4,7 +4,6 @@ one table by one measure.
 
 import re
 from collections.abc import Sequence
-from typing import cast
 
 import click
 from click.core import ParameterSource
@@ -24,30 +23,28 @@ from ioopt.comparing import (
 )
 from ioopt.comparing import table as text
 from ioopt.comparing.joined import joined
-from ioopt.comparing.measures import Row, synthetic_footnote
-from ioopt.comparing.picture import plot_comparison
+from ioopt.comparing.measures import Row
 from ioopt.comparing.runs import (
     Runs,
     baseline_of,
     by_label,
     compared_baseline,
     parse_labels,
-    parts_by,
     require_stated,
     stated,
-    value_of,
+    told_again,
 )
-from ioopt.comparing.summary import baseline_ratios
+from ioopt.comparing.shown import drawn, rendered
 from ioopt.errors import ExitCode, UsageError
 from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind
-from ioopt.formats.native import dump_json, write_text
+from ioopt.formats.native import write_text
 from ioopt.options import parse_solver
 from ioopt.plot.page import check_target, save
 from ioopt.problems.base import OTHER_WAITS, SYNTHETIC_IO, Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Status, Violation
 from ioopt.solving import COUNTED_VIOLATIONS
-from ioopt.tables import Form, render, say, terminal_width
+from ioopt.tables import say, terminal_width
 from ioopt.units import counted
 
 SLOW = {ANYTIME, BOUND, EXACT, REFERENCE}
@@ -148,33 +145,19 @@ def compare(
     stored = [source for source in sources if isinstance(source, Runs)]
     if stored:
         _refuse_with_stored(names[sources.index(stored[0])], bool(problems))
-        runs = _told_again(joined(stored), baseline, labels)
+        runs = told_again(joined(stored), baseline, labels)
     else:
         runs = _run(names, problems, solvers, how, measure, baseline, labels, by)
     for note in runs.notes:
         say(f"note: {note}")
-    write_text(output or "-", _render(runs, form, wide, by, chosen))
+    width = None if wide else terminal_width()
+    content = rendered(runs, form, width, by, chosen, wide=wide)
+    write_text(output or "-", content)
     _tell([row for row in runs.rows if _went_wrong(row) or not (stored or quiet())])
     if picture is not None:
-        shown = runs.labelled()
-        axes = plot_comparison(
-            shown.rows,
-            shown.measure.name,
-            shown.baseline,
-            plot_width,
-            _parts(shown, by),
-        )
+        axes = drawn(runs, by, plot_width)
         save(axes, picture, exact=plot_width is not None)
     return _exit_code(runs.rows)
-
-
-def _parts(shown: Runs, by: str | None) -> dict[str, Sequence[Row]]:
-    """Return the rows of each value of the setting *by*, keyed by what is told of it;
-    without *by* all rows are one part, of which nothing is told.
-    """
-    if by is None:
-        return {"": shown.rows}
-    return {part.told: part.rows for part in parts_by(shown, by)}
 
 
 def _refuse_impossible(picture: str | None, plot_width: float | None) -> None:
@@ -192,17 +175,6 @@ def _one_setting(given: Sequence[str]) -> str | None:
     if len(given) > 1:
         raise UsageError(f"--by is given {len(given)} times; name one setting")
     return given[0] if given else None
-
-
-def _told_again(runs: Runs, baseline: str | None, labels: Sequence[str]) -> Runs:
-    """Return stored runs with the *baseline* and the *labels* given, if any."""
-    aliases = {**runs.aliases, **by_label(runs.labels)}
-    known = [f"{solver}={label}" for solver, label in runs.labels.items()]
-    given = parse_labels([*known, *labels], runs.solvers, aliases)
-    aliases |= by_label(given)
-    named = compared_baseline(baseline or runs.baseline, runs.solvers, aliases)
-    chosen = named or baseline_of(runs.kind, runs.solvers, len(runs.instances))
-    return runs._replace(baseline=chosen, labels=given)
 
 
 PRINTING = {
@@ -329,63 +301,6 @@ def _rivals(
     if not quiet():
         say(f"note: {solvers[0]} is compared with {', '.join(quick)}")
     return tuple(quick)
-
-
-def _render(
-    runs: Runs, form: str, wide: bool, by: str | None, columns: Sequence[str]
-) -> str:
-    """Return the comparison as text in the format *form*; JSON has the format
-    ``ioopt/comparison``. With *by*, there is a summary for each value of this setting;
-    summaries have these *columns*.
-    """
-    if form == "json":
-        return dump_json(runs.document(by))
-    shown = runs.labelled()
-    rows, kind, measure, baseline = shown[:4]
-    if form == "csv":
-        return _csv(rows, by)
-    width = None if wide else terminal_width()
-    shape = cast(Form, form)
-    parts = []
-    several = len(runs.instances) > 1
-    if several and baseline is not None:
-        groups = _parts(shown, by)
-        parts.append(
-            text.summary_text(groups, kind, measure, baseline, shape, width, columns)
-        )
-    if wide or not several:
-        parts.append(text.comparison_text(rows, kind, measure, width, shape))
-        if baseline is not None:
-            ratios = baseline_ratios(rows, kind, measure, baseline, wide)
-            parts.append(text.baseline_text(ratios, kind, baseline, shape, width))
-    footnotes = _footnotes(rows)
-    if footnotes:
-        parts.append(text.remarks(footnotes, shape, width))
-    return "\n".join(parts)
-
-
-def _csv(rows: Sequence[Row], by: str | None) -> str:
-    """Return *rows* as CSV, with the value of the setting *by* in the first column."""
-    headers, cells = text.raw_table(rows)
-    if by is not None:
-        headers.insert(0, by)
-        cells = [[value_of(by, row), *line] for row, line in zip(rows, cells)]
-    return render(headers, cells, "csv")
-
-
-def _footnotes(rows: Sequence[Row]) -> list[str]:
-    """Return the remarks below the tables: which instances have generated I/O, and the
-    different notes that say how the waits came about.
-    """
-    invented = []
-    waits: dict[str, None] = {}
-    for row in rows:
-        if any(note.startswith(SYNTHETIC_IO) for note in row["notes"]):
-            invented.append(row["instance"])
-        told = (note for note in row["notes"] if note.startswith(OTHER_WAITS))
-        waits |= dict.fromkeys(told)
-    footnote = synthetic_footnote(invented)
-    return [footnote, *waits] if footnote else list(waits)
 
 
 FIGURE = re.compile(r"(?<!\.py:)\b\d[\d.]*(e[-+]?\d+)?|'[^']*'")

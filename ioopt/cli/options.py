@@ -60,6 +60,10 @@ def _bar(*columns: str, transient: bool = False) -> Progress:
     )
 
 
+LOG_SECONDS = 10.0
+"""Seconds between two lines of progress when standard error is not a terminal."""
+
+
 @contextmanager
 def counting(
     title: str,

@@ -9,8 +9,8 @@ The DAG of a run (``-with-dag``: ``dag.html``, ``.mmd`` or ``.dot``) joins proce
 not tasks. For each earlier process, a task then waits for the tasks with the same tag.
 If none has this tag, it waits for all tasks of that process. The task reads the outputs
 of the tasks for which it waits. Only the bytes that it read beyond them come from
-remote storage. A task that asked for fewer bytes than those tasks wrote may be read as
-one that waits only. Warnings state the assumptions.
+remote storage. A task that asked for fewer bytes than those tasks wrote only waits for
+them, unless the caller states what it reads. Warnings state the assumptions.
 """
 
 import math
@@ -132,7 +132,7 @@ def read_nextflow_trace(
     machine: Machine = FOUR_NODES,
     read: Columns = "rchar",
     skip_bad: float | None = None,
-    waits: bool = False,
+    waits: bool = True,
     stated: Mapping[str, Sequence[str]] = {},
 ) -> ReplicationProblem:
     """Return the workflow in the trace *source*, with precedence from the file *dag*.
@@ -292,7 +292,7 @@ ROUNDING = 1.05
 """How many times larger sums of rounded sizes may be: Nextflow writes one decimal."""
 _PART = (
     "a task asked for fewer bytes than the tasks before it wrote: it waits for them, "
-    "but what it read counts as a file of its own"
+    "but what it read counts as a file of its own (if it reads them: --reads-all)"
 )
 
 

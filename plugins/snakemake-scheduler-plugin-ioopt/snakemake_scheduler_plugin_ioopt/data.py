@@ -319,8 +319,9 @@ class DataOrder:
         if self._quota is not None and more > 0 and there > self._quota:
             self.notes.append(
                 f"{rule_of(job)} (job {name}) wrote {_megabytes(more)} more than "
-                f"expected: the files of this run had {_megabytes(there)} of "
-                f"{_megabytes(self._quota)}; state disk_mb in its rule"
+                f"expected: the files of this run had up to {_megabytes(there)} of "
+                f"{_megabytes(self._quota)}, with the outputs of running jobs in full; "
+                "state disk_mb in its rule"
             )
 
     def _learn(self, job: Job, at: int, size: int) -> None:
