@@ -73,9 +73,9 @@ def load(source: Any) -> Any:
     >>> load("cycle3")
     <ReplicationProblem cycle3: 3 nodes, 1 file, 6 tasks>
     """
-    from ioopt import solving
+    from ioopt import loading
 
-    return solving.load(source)
+    return loading.load(source)
 
 
 def model(
@@ -93,9 +93,9 @@ def model(
     >>> len(program.variables), program.variables[0].name
     (31, 'T_t0_n0')
     """
-    from ioopt import exchange, solving
+    from ioopt import exchange, loading
 
-    return exchange.model_of(solving.load(source), which, settings or {})[0]
+    return exchange.model_of(loading.load(source), which, settings or {})[0]
 
 
 def to_pulp(model: ExportedModel) -> LpProblem:
@@ -132,9 +132,9 @@ def from_pulp(
     >>> round(from_pulp("cycle3", lp).objective, 3)
     5.184
     """
-    from ioopt import exchange, solving
+    from ioopt import exchange, loading
 
-    return exchange.result_of_pulp(solving.load(source), lp, which, settings or {})
+    return exchange.result_of_pulp(loading.load(source), lp, which, settings or {})
 
 
 def solve(

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 
 from ioopt.errors import OutOfTime
@@ -37,10 +37,14 @@ def processor_seconds_left(deadline: Deadline) -> float:
     return whole - (time.thread_time() - deadline.processor_started)
 
 
-@contextmanager
-def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[None]:
-    """Raise OutOfTime with *message* inside the block once its thread has worked for
-    *seconds*.
+_UNTIMED = nullcontext()
+
+
+def cut_off(
+    seconds: float, message: str, wall_clock: bool = False
+) -> AbstractContextManager[None]:
+    """Return a context that raises OutOfTime with *message* inside its block once the
+    thread has worked for *seconds*; raise it at once if there are none.
 
     Only the processor time of this thread counts. A busy machine therefore does not end
     work that would have been in time. The work of threads that a solver starts does not
@@ -53,10 +57,15 @@ def cut_off(seconds: float, message: str, wall_clock: bool = False) -> Iterator[
     """
     if seconds <= 0:
         raise OutOfTime(message)
-    clock = time.monotonic if wall_clock else time.thread_time
+    # A service makes thousands of decisions a second in a thread without timers.
     if not _can_be_timed(seconds, wall_clock):
-        yield
-        return
+        return _UNTIMED
+    return _timed(seconds, message, wall_clock)
+
+
+@contextmanager
+def _timed(seconds: float, message: str, wall_clock: bool) -> Iterator[None]:
+    clock = time.monotonic if wall_clock else time.thread_time
     until = clock() + seconds
     armed = True
     rung = False

@@ -21,11 +21,12 @@ from ioopt.cli.options import (
 from ioopt.errors import ExitCode, IooptError, UsageError
 from ioopt.explaining import explain
 from ioopt.formats.native import dump_json, reading
+from ioopt.loading import load, plan_of
 from ioopt.pictures import result_to_draw
 from ioopt.problems.base import Problem, Rows
 from ioopt.result import Result, Status
 from ioopt.run_statements import stated_of_run
-from ioopt.solving import check_plan, load, plan_of
+from ioopt.solving import check_plan
 from ioopt.tables import percent, render, say, terminal_width
 from ioopt.units import column, counted, quantity, title
 from ioopt.verdict import proves
@@ -93,6 +94,13 @@ def check(
     expected: dict[str, Any] = {key: _value(text) for key, text in settings.items()}
     if link is not None:
         expected["link"] = link
+    return _tell(problem, result, expected)
+
+
+def _tell(problem: Problem, result: str, expected: Mapping[str, Any]) -> int:
+    """Print what is wrong with the file *result*, under the settings *expected*; return
+    the exit code.
+    """
     data, judged = _judged(problem, result, expected)
     found, left, excused = judged
     told = data.get("instance")
@@ -112,12 +120,13 @@ def check(
         return ExitCode.VIOLATIONS
     if excused:
         places = counted(len(excused), "place")
-        click.echo(
-            f"{result}: a reference, not a plan to run: it breaks a rule of the "
-            f"machine by design ({places}, the first: {excused[0]})"
+        verdict = (
+            "a reference, not a plan to run: it breaks a rule of the machine by design "
+            f"({places}, the first: {excused[0]})"
         )
-        return ExitCode.ANSWER
-    click.echo(f"{result}: no violation{_value_of_plan(problem, data, result)}")
+    else:
+        verdict = f"no violation{_value_of_plan(problem, data, result)}"
+    click.echo(f"{result}: {verdict}")
     return ExitCode.ANSWER
 
 

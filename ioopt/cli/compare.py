@@ -144,8 +144,6 @@ def compare(
     by = _one_setting(given_by)
     names = with_folders_opened(file)
     sources = [opened(name) for name in names]
-    if by is not None and len(names) == 1 and not isinstance(sources[0], Runs):
-        raise UsageError("--by makes summaries of several FILEs, and there is one")
     problems = [source for source in sources if not isinstance(source, Runs)]
     stored = [source for source in sources if isinstance(source, Runs)]
     if stored:
@@ -159,13 +157,24 @@ def compare(
     _tell([row for row in runs.rows if _went_wrong(row) or not (stored or quiet())])
     if picture is not None:
         shown = runs.labelled()
-        name = shown.measure.name
-        parts = None
-        if by is not None:
-            parts = {part.told: part.rows for part in parts_by(shown, by)}
-        axes = plot_comparison(shown.rows, name, shown.baseline, plot_width, parts)
+        axes = plot_comparison(
+            shown.rows,
+            shown.measure.name,
+            shown.baseline,
+            plot_width,
+            _parts(shown, by),
+        )
         save(axes, picture, exact=plot_width is not None)
     return _exit_code(runs.rows)
+
+
+def _parts(shown: Runs, by: str | None) -> dict[str, Sequence[Row]]:
+    """Return the rows of each value of the setting *by*, keyed by what is told of it;
+    without *by* all rows are one part, of which nothing is told.
+    """
+    if by is None:
+        return {"": shown.rows}
+    return {part.told: part.rows for part in parts_by(shown, by)}
 
 
 def _refuse_impossible(picture: str | None, plot_width: float | None) -> None:
@@ -245,9 +254,9 @@ def _run(
     """Run the solvers on all *problems*, which have the *names* on the command line, if
     they state the setting *by*.
     """
-    for name, problem in zip(names, problems):
-        if by is not None:
-            require_stated(by, name, stated(base_of(problem), settings_of(problem)))
+    if by is not None:
+        _require_setting(by, names, problems)
+    for name in names:
         if names.count(name) > 1:
             raise UsageError(f"{name} is given {names.count(name)} times")
     kind = _common_kind(names, problems)
@@ -272,6 +281,18 @@ def _run(
             break
     chosen_baseline = baseline or baseline_of(kind, compared, len(problems))
     return Runs(rows, kind, metric, chosen_baseline, labelled)
+
+
+def _require_setting(
+    by: str, names: Sequence[str], problems: Sequence[Problem]
+) -> None:
+    """Raise UsageError unless there are several *problems* and all state the setting
+    *by*.
+    """
+    if len(problems) == 1:
+        raise UsageError("--by makes summaries of several FILEs, and there is one")
+    for name, problem in zip(names, problems):
+        require_stated(by, name, stated(base_of(problem), settings_of(problem)))
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
@@ -322,19 +343,13 @@ def _render(
     shown = runs.labelled()
     rows, kind, measure, baseline = shown[:4]
     if form == "csv":
-        headers, cells = text.raw_table(rows)
-        if by is not None:
-            headers.insert(0, by)
-            cells = [[value_of(by, row), *line] for row, line in zip(rows, cells)]
-        return render(headers, cells, "csv")
+        return _csv(rows, by)
     width = None if wide else terminal_width()
     shape = cast(Form, form)
     parts = []
     several = len(runs.instances) > 1
     if several and baseline is not None:
-        groups = {"": rows}
-        if by is not None:
-            groups = {part.told: part.rows for part in parts_by(shown, by)}
+        groups = _parts(shown, by)
         parts.append(
             text.summary_text(groups, kind, measure, baseline, shape, width, columns)
         )
@@ -343,26 +358,34 @@ def _render(
         if baseline is not None:
             ratios = baseline_ratios(rows, kind, measure, baseline, wide)
             parts.append(text.baseline_text(ratios, kind, baseline, shape, width))
-    invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
-    footnote = synthetic_footnote(invented)
-    footnotes = [footnote] if footnote else []
-    footnotes += _about_waits(rows)
+    footnotes = _footnotes(rows)
     if footnotes:
         parts.append(text.remarks(footnotes, shape, width))
     return "\n".join(parts)
 
 
-def _has_synthetic_io(row: Row) -> bool:
-    """Return whether the notes of a row say that the I/O of its instance was
-    generated.
+def _csv(rows: Sequence[Row], by: str | None) -> str:
+    """Return *rows* as CSV, with the value of the setting *by* in the first column."""
+    headers, cells = text.raw_table(rows)
+    if by is not None:
+        headers.insert(0, by)
+        cells = [[value_of(by, row), *line] for row, line in zip(rows, cells)]
+    return render(headers, cells, "csv")
+
+
+def _footnotes(rows: Sequence[Row]) -> list[str]:
+    """Return the remarks below the tables: which instances have generated I/O, and the
+    different notes that say how the waits came about.
     """
-    return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
-
-
-def _about_waits(rows: Sequence[Row]) -> list[str]:
-    """Return the different notes of *rows* that say how the waits came about."""
-    notes = [note for row in rows for note in row["notes"]]
-    return list(dict.fromkeys(note for note in notes if note.startswith(OTHER_WAITS)))
+    invented = []
+    waits: dict[str, None] = {}
+    for row in rows:
+        if any(note.startswith(SYNTHETIC_IO) for note in row["notes"]):
+            invented.append(row["instance"])
+        told = (note for note in row["notes"] if note.startswith(OTHER_WAITS))
+        waits |= dict.fromkeys(told)
+    footnote = synthetic_footnote(invented)
+    return [footnote, *waits] if footnote else list(waits)
 
 
 FIGURE = re.compile(r"(?<!\.py:)\b\d[\d.]*(e[-+]?\d+)?|'[^']*'")

@@ -32,12 +32,13 @@ from ioopt.errors import (
 )
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
 from ioopt.formats.native import is_sqlite, read_json
+from ioopt.loading import load, problem_from_dict
 from ioopt.options import backend_among, parse_solver, refuse_left_backend
 from ioopt.problems.base import Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
 from ioopt.run_statements import forbids_copies
-from ioopt.solving import load, problem_from_dict, solve
+from ioopt.solving import solve
 from ioopt.verdict import best_of, own_bound, strongest, strongest_sound
 
 if TYPE_CHECKING:

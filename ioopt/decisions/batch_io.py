@@ -187,7 +187,7 @@ class Request:
         *limits*.
         """
         nodes = machine.allocated_nodes(item.nodes)
-        number = limits.number
+        number: Callable[[float], Number] = limits.number if limits.exact else float
         made = cls.made(
             item.id,
             nodes,

@@ -6,13 +6,18 @@ thread and stops waiting at the deadline. When the solver raises, hangs or retur
 something invalid, the fallback decides, and a note says so. A hung thread is abandoned,
 because Python cannot stop it. After ``MAX_ABANDONED`` hung threads the solver is not
 called again, so that threads do not accumulate.
+
+:class:`Watch` is the guard of a process that only serves decisions. It replaces the
+thread of the service at the deadline, so that no decision is handed to another thread.
 """
 
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -183,9 +188,8 @@ class Guard:
         """
         if deadline is None:
             return _called(wanted)
-        self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
-        if len(self._abandoned) >= MAX_ABANDONED:
-            return None, f"the solver hung {MAX_ABANDONED} times and is not asked again"
+        if self._abandoned and (why := self._exhausted()):
+            return None, why
         worker = self._worker
         # A thread is not alive in a forked child.
         if worker is None or not worker.thread.is_alive():
@@ -197,9 +201,119 @@ class Guard:
             self._abandoned.append(worker.thread)
             worker.wanted.put(None)
             self._worker = None
-            if given is None:
-                given = deadline
-            return None, f"no answer within {given:g} s"
+            return None, _late(deadline, given)
+
+    def _exhausted(self) -> str | None:
+        """Return why the solver is not called again; None if it still is."""
+        self._abandoned = [thread for thread in self._abandoned if thread.is_alive()]
+        if len(self._abandoned) < MAX_ABANDONED:
+            return None
+        return f"the solver hung {MAX_ABANDONED} times and is not asked again"
+
+
+class _Replaced(BaseException):
+    """Ends a thread whose decision was late: another thread serves in its place."""
+
+
+class Watch(Guard):
+    """Guard the decisions of a service that runs in a thread of its own.
+
+    The thread of the service decides. The thread that calls :meth:`serve` only looks at
+    the clock. When a decision is late, it starts another thread, which refuses this
+    decision and continues the service. The late thread is abandoned, and ends when its
+    solver returns. A hand-over to another thread would cost more than a small decision.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed = threading.Condition(threading.Lock())
+        """Its lock guards the fields below."""
+        self._thread: threading.Thread | None = None
+        self._ended = False
+        self._error: BaseException | None = None
+        self._due = float("inf")
+        self._why = ""
+        self._next_look = float("inf")
+
+    def ask(
+        self,
+        wanted: Callable[[], T],
+        deadline: float | None,
+        given: float | None = None,
+    ) -> tuple[Any, str | None]:
+        """Return the value of *wanted* and None; if there is no value in time, return
+        None and the reason, or end this thread if another one has taken its place.
+        """
+        if deadline is None:
+            return _called(wanted)
+        if self._abandoned and (why := self._exhausted()):
+            return None, why
+        why = _late(deadline, given)
+        due = time.monotonic() + min(deadline, MAX_WAIT_SECONDS)
+        with self._changed:
+            self._due = due
+            self._why = why
+            # Most decisions end before the next look, and wake no other thread.
+            if due < self._next_look:
+                self._changed.notify()
+        answer = _called(wanted)
+        with self._changed:
+            if self._thread is not threading.current_thread():
+                raise _Replaced
+            self._due = float("inf")
+        if time.monotonic() >= due:
+            return None, why
+        return answer
+
+    def serve(
+        self, begin: Callable[[], object], resume: Callable[[str], object]
+    ) -> None:
+        """Run *begin* in another thread until the service ends; raise what it raises.
+
+        *begin* serves and calls :meth:`ask` for each decision. *resume* gets the reason
+        why the current decision has no answer, refuses this decision, and serves on.
+        """
+        self._start(begin)
+        with self._changed:
+            while not self._ended:
+                left = self._due - time.monotonic()
+                if left <= 0:
+                    assert self._thread is not None
+                    self._abandoned.append(self._thread)
+                    self._due = float("inf")
+                    self._start(partial(resume, self._why))
+                    continue
+                self._next_look = self._due
+                self._changed.wait(None if left == float("inf") else left)
+        if self._error is not None:
+            raise self._error
+
+    def _start(self, serve: Callable[[], object]) -> None:
+        """Start the thread that serves from now on."""
+        self._thread = threading.Thread(
+            target=self._run, args=(serve,), daemon=True, name="ioopt-service"
+        )
+        self._thread.start()
+
+    def _run(self, serve: Callable[[], object]) -> None:
+        error: BaseException | None = None
+        try:
+            serve()
+        except _Replaced:
+            return
+        except BaseException as raised:
+            error = raised
+        with self._changed:
+            self._error = error
+            self._ended = True
+            self._changed.notify()
+
+
+def _late(deadline: float, given: float | None) -> str:
+    """Return the note of a decision that missed its *deadline*; *given* is the deadline
+    that the caller was given.
+    """
+    return f"no answer within {deadline if given is None else given:g} s"
 
 
 def _called(wanted: Callable[[], T]) -> tuple[Any, str | None]:

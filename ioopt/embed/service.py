@@ -59,12 +59,16 @@ class Service:
         max_bytes: int = MAX_LINE_BYTES,
         clock: Callable[[], float] = time.monotonic,
         first_session: int = 1,
+        guard: Guard | None = None,
     ) -> None:
-        """Begin without sessions; they are numbered from *first_session* on."""
+        """Begin without sessions; they are numbered from *first_session* on. *guard*
+        runs the solvers.
+        """
         self.max_bytes = max_bytes
         self._clock = clock
         self._used: dict[int, float] = {}
-        self._guard = Guard()
+        self._guard = guard or Guard()
+        self._identity: object = None
         self._sessions: dict[int, tuple[str, Any]] = {}
         self._next_session = first_session
         self._operations: dict[str, Callable[[Any], object]] = {
@@ -84,7 +88,7 @@ class Service:
         identity: object = None
         try:
             given = parsed(line, self.max_bytes)
-            identity = given.get("id")
+            identity = self._identity = given.get("id")
             message = checked(given, self._sessions)
             result = self._operations[message.op](message)
             reply = {"ioopt": PROTOCOL, "id": identity, "ok": True, "result": result}
@@ -100,11 +104,16 @@ class Service:
         except Exception as error:
             return refusal(identity, "internal", f"{type(error).__name__}: {error}")
 
+    def unanswered(self, why: str) -> bytes:
+        """Return the reply to the message whose solver has not answered in time."""
+        return refusal(self._identity, "solver", why)
+
     def _ping(self, message: Ping) -> Json:
         return versions()
 
     def _decide(self, message: Decide) -> Json:
-        from ioopt.solving import import_solver, load, solve
+        from ioopt.loading import load
+        from ioopt.solving import import_solver, solve
 
         deadline = message.deadline
         begun = time.monotonic()

@@ -4,8 +4,9 @@ its owner may use.
 Each connection has its own process, because a process with a running solver can be
 killed: Python cannot end a thread, and compiled code may block all other threads. The
 process leads a process group, so that programs started by solvers are killed with it.
-What a solver prints goes to standard error, and its standard input is empty; the
-protocol uses separate descriptors.
+One of its threads answers; the main thread watches the deadlines and gets the signals
+(:class:`~ioopt.embed.guard.Watch`). What a solver prints goes to standard error, and
+its standard input is empty; the protocol uses separate descriptors.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from ioopt import registry
+from ioopt.embed.guard import Watch
 from ioopt.embed.messages import MessageError, refusal
 from ioopt.embed.service import MAX_LINE_BYTES, Service
 from ioopt.errors import BackendFailureError, UsageError
@@ -79,6 +81,7 @@ class StreamServer:
         self._sink = sink
         self._service = service
         self._busy = self._stopped = False
+        self._answered = 0
 
     def run(self) -> int:
         """Serve until the input ends or :meth:`stop` is called; return the number of
@@ -87,7 +90,6 @@ class StreamServer:
         A line beyond the length limit is read to its end in pieces, so that memory
         stays bounded.
         """
-        answered = 0
         most = self._service.max_bytes + self.overhead_bytes
         while not self._stopped and (line := self._source.readline(most + 1)):
             self._busy = True
@@ -95,14 +97,26 @@ class StreamServer:
             while not rest.endswith(b"\n") and len(rest) > most:
                 rest = self._source.readline(most + 1)
             if line.strip():
-                self._sink.write(self._reply(line.rstrip(b"\n")))
-                self._sink.flush()
-                answered += 1
+                self._send(self._service.handle(self._message(line.rstrip(b"\n"))))
             self._busy = False
-        return answered
+        return self._answered
 
-    def _reply(self, line: bytes) -> bytes:
-        return self._service.handle(line)
+    def resume(self, why: str) -> int:
+        """Refuse the current line, whose solver has not answered for the reason *why*,
+        and serve on as :meth:`run` does.
+        """
+        self._send(self._service.unanswered(why))
+        self._busy = False
+        return self.run()
+
+    def _message(self, line: bytes) -> bytes:
+        """Return the message in *line*."""
+        return line
+
+    def _send(self, reply: bytes) -> None:
+        self._sink.write(reply)
+        self._sink.flush()
+        self._answered += 1
 
     def stop(self) -> None:
         """Finish the current line and then stop; if no line is being answered, stop at
@@ -119,10 +133,14 @@ class NumberedServer(StreamServer):
     """
 
     overhead_bytes = _NUMBER_BYTES
+    _number = b""
 
-    def _reply(self, line: bytes) -> bytes:
-        number, _, message = line.partition(b" ")
-        return number + b" " + self._service.handle(message)
+    def _message(self, line: bytes) -> bytes:
+        self._number, _, message = line.partition(b" ")
+        return message
+
+    def _send(self, reply: bytes) -> None:
+        super()._send(self._number + b" " + reply)
 
 
 def own_streams() -> tuple[IO[bytes], IO[bytes]]:
@@ -180,12 +198,13 @@ def main(arguments: list[str]) -> None:
     if LISTED_ONLY in words:
         registry.refuse_own(OWN_REFUSED)
     kind = NumberedServer if NUMBERED in words else StreamServer
-    server = kind(source, sink, Service(int(most), first_session=first))
+    watch = Watch()
+    server = kind(source, sink, Service(int(most), first_session=first, guard=watch))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
     with contextlib.suppress(SystemExit, BrokenPipeError):
         try:
-            server.run()
+            watch.serve(server.run, server.resume)
         except OSError as error:  # standard error may still work
             print(
                 f"ioopt: standard output: {error.strerror}", file=sys.stderr, flush=True
@@ -209,7 +228,9 @@ def serve(connection: socket.socket, max_bytes: int) -> NoReturn:
         connection.makefile("rb") as source,
         connection.makefile("wb") as sink,
     ):
-        StreamServer(source, sink, Service(max_bytes)).run()
+        watch = Watch()
+        server = StreamServer(source, sink, Service(max_bytes, guard=watch))
+        watch.serve(server.run, server.resume)
     os._exit(0)  # ends solvers that still run
 
 

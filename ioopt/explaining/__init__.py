@@ -23,10 +23,11 @@ from ioopt.families import (
     Turn,
 )
 from ioopt.known_plans import known_plans
+from ioopt.loading import load
 from ioopt.problems.base import Json
 from ioopt.registry import measure_of
 from ioopt.result import Result, measured
-from ioopt.solving import load, solve
+from ioopt.solving import solve
 from ioopt.tables import percent
 from ioopt.units import quantity, title
 from ioopt.verdict import best_of, own_bound, strongest_sound

@@ -36,14 +36,11 @@ def plot_use(result: Result) -> Any:
     size = unit_for("bytes", max(quota or 0, result.metrics["peak_bytes"]))
     axes = new_axes(WIDTH, 5.0)
     below = axes.inset_axes([0, -0.75, 1, 0.55])
-    changes = {last}
-    for rows in stages.values():
-        changes.update(row[0] for row in rows)
+    changes = {row[0] for rows in stages.values() for row in rows} | {last}
     instants = sorted(changes)
-    levels = [_at(rows, instants) for rows in stages.values()]
     axes.stackplot(
         [at / time.size for at in instants],
-        [[y / size.size for y in row] for row in levels],
+        [_at(rows, instants, size) for rows in stages.values()],
         labels=list(stages),
         colors=[colours.get(name, OTHERS) for name in stages],
         step="post",
@@ -84,16 +81,18 @@ def _draw_tasks(
     return len(free)
 
 
-def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[float]:
-    """Return the values of a step function at *instants*; *rows* are its steps as
-    (instant, value).
+def _at(
+    rows: Sequence[Sequence[float]], instants: Sequence[float], unit: Unit
+) -> list[float]:
+    """Return the values of a step function at *instants*, in *unit*; *rows* are its
+    steps as (instant, value).
     """
     changes = {at: size for at, size in rows}
     found = []
     value = 0.0
     for at in instants:
         value = changes.get(at, value)
-        found.append(value)
+        found.append(value / unit.size)
     return found
 
 

@@ -258,8 +258,8 @@ def _decide_once(
     problem: IoRequestsProblem, policy: IoPolicy, settings: Settings
 ) -> Outcome:
     """Return the outcome of a snapshot: the grants of *policy* at one instant."""
-    for key, default in OF_TRACES.items():
-        if getattr(settings, key, default) != default:
+    for key in settings.model_fields_set & OF_TRACES.keys():
+        if getattr(settings, key) != OF_TRACES[key]:
             raise UsageError(
                 f"setting {key} applies to traces; this instance is a single decision"
             )
@@ -300,6 +300,7 @@ def view_of(
             )
     requests = [Request.of(item, problem.machine, limits) for item in problem.requests]
     requests.sort(key=lambda request: request.key)
-    if any(map(limits.has_own_peak, requests)):
+    own = any(item.io_bytes_per_second is not None for item in problem.requests)
+    if own and any(map(limits.has_own_peak, requests)):
         limits = limits.with_own_peaks()
     return View(limits, limits.number(problem.now_seconds), requests)

@@ -15,13 +15,16 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from unittest.mock import DEFAULT, Mock
 
 import pytest
 from conftest import ROOT, first
 from damage.service import ask, conversations, mutate_messages
 
+from ioopt import solving
 from ioopt.catalog import bundled
+from ioopt.embed.guard import MAX_ABANDONED, Watch
 from ioopt.embed.service import Service
 from ioopt.embed.transport import SocketServer, StreamServer
 from ioopt.errors import UsageError
@@ -196,6 +199,87 @@ def test_an_oversized_line_does_not_desynchronise_the_stream():
     assert StreamServer(source, sink, Service(max_bytes=1024)).run() == 2
     first, second = [json.loads(line) for line in sink.getvalue().splitlines()]
     assert first["error"]["code"] == "oversized" and second["id"] == 5 and second["ok"]
+
+
+def served(lines):
+    """The sink of a stream whose thread is watched, at its end."""
+    sink, watch = io.BytesIO(), Watch()
+    source = io.BytesIO(b"".join(lines))
+    server = StreamServer(source, sink, Service(guard=watch))
+    watch.serve(server.run, server.resume)
+    return sink
+
+
+def replies_in(sink):
+    return [json.loads(line) for line in sink.getvalue().splitlines()]
+
+
+def decisions(*rows):
+    """A line for each pair of a seed and a deadline; ids count from 0."""
+    decide = {"ioopt": 1, "op": "decide", "instance": SNAPSHOT, "solver": "cons-fcfs"}
+    return [
+        json.dumps(decide | {"id": k, "seed": seed, "deadline": deadline}).encode()
+        + b"\n"
+        for k, (seed, deadline) in enumerate(rows)
+    ]
+
+
+def test_one_thread_answers_until_it_is_late_and_another_goes_on(monkeypatch):
+    real, release, threads = solving.solve, threading.Event(), []
+
+    def solve(*given, seed, **more):
+        threads.append(threading.current_thread())
+        if seed == 1:
+            release.wait(60)
+        return real(*given, seed=seed, **more)
+
+    monkeypatch.setattr(solving, "solve", solve)
+    late, soon = (1, 0.02), (0, 60.0)
+    sink = served(decisions(soon, soon, late, soon, (0, None)))
+    replies = replies_in(sink)
+    assert [reply["id"] for reply in replies] == [0, 1, 2, 3, 4]
+    assert [reply["ok"] for reply in replies] == [True, True, False, True, True]
+    assert replies[2]["error"] == {
+        "code": "solver",
+        "message": "no answer within 0.02 s",
+    }
+    assert threads[0] is threads[1] is threads[2]
+    assert threads[3] is threads[4] is not threads[0]
+    assert threading.current_thread() not in threads
+    release.set()
+    threads[2].join(60)
+    assert replies_in(sink) == replies  # the late answer is dropped
+
+    release.clear()
+    replies = replies_in(served(decisions(*[late] * (MAX_ABANDONED + 2))))
+    assert [reply["error"]["message"] for reply in replies[MAX_ABANDONED:]] == [
+        f"the solver hung {MAX_ABANDONED} times and is not asked again"
+    ] * 2
+    release.set()
+
+
+def test_each_line_has_one_reply_however_late_its_decision_is(monkeypatch):
+    """Solvers end about when their deadlines do, a little before or after."""
+    real, draw = solving.solve, random.Random(4)
+
+    def solve(*given, seed, **more):
+        time.sleep(seed / 1e5)
+        return real(*given, seed=seed, **more)
+
+    monkeypatch.setattr(solving, "solve", solve)
+    rows = [(draw.randrange(300), draw.randrange(1, 30) / 1e4) for _ in range(200)]
+    replies = replies_in(served(decisions(*rows)))
+    assert [reply["id"] for reply in replies] == list(range(len(rows)))
+    for reply in replies:
+        assert reply["ok"] or reply["error"]["code"] == "solver"
+
+
+def test_the_error_of_a_watched_service_is_raised():
+    def full():
+        raise OSError(28, "no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        Watch().serve(full, full)
 
 
 OWN_SOLVERS = """

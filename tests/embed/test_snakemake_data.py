@@ -16,10 +16,10 @@ import pytest
 from conftest import ROOT
 
 from ioopt.budget import SNAKEMAKE
+from ioopt.loading import load
 from ioopt.options import Deadline
 from ioopt.sim.work_directory.order import least_order, sequential_peak
 from ioopt.solvers.work_directory.frontier import unlimited
-from ioopt.solving import load
 
 
 class File(str):

@@ -13,6 +13,7 @@ from workflow_exhaustive import (
     all_queues,
     astray,
     disagreement,
+    random_instance,
     tight_workflow,
 )
 from workflow_timeline import Run
@@ -28,6 +29,7 @@ from ioopt.protocols import SolveRequest
 from ioopt.sim.replication.simulate import simulate
 from ioopt.solvers.backends.cpsat_replay import Relaxed
 from ioopt.solvers.replication.exact import exact_workflow
+from ioopt.solvers.replication.exact.copy_search import CopySearch
 from ioopt.solvers.replication.exact.exact_workflow import LIMITS, QueueSearch
 from ioopt.solvers.replication.exact.queue_bound import Path, PathCore, filled
 from ioopt.solvers.replication.plans import build_plan
@@ -87,6 +89,8 @@ def test_takes_the_policy_under_which_the_replay_ends_first(
 ) -> None:
     problem = ReplicationProblem.model_validate(random_workflow(POLICIES_DIFFER, 5))
     monkeypatch.setattr(exact_workflow, "POLICIES", exact_workflow.POLICIES[::-1])
+    limits = LIMITS.model_copy(update={"copy_replays": 0})
+    monkeypatch.setattr(exact_workflow, "LIMITS", limits)
     least = {}
     for policy in exact_workflow.POLICIES:
         search = QueueSearch(problem, policy, float("inf"))
@@ -177,6 +181,47 @@ def test_copy_entries_are_searched() -> None:
     assert result.metrics["queues_bound_seconds"] == 11.0
     assert result.plan is not None
     assert result.plan["order"] == {"n0": [{"copy": "x"}, "a", "b"]}
+
+
+@pytest.mark.parametrize("seed", first(4, [58, 161, *range(1, 11)]))
+def test_the_search_for_copies_counts_as_the_simulator_does(seed: int) -> None:
+    """Tasks stay on nodes that they fit, and without any of its copies a plan ends
+    later.
+    """
+    instance = random_instance(seed, 4, batch=False, needs=True)
+    problem = ReplicationProblem.model_validate(instance)
+    queues = QueueSearch(problem, POLICY, float("inf"))
+    while not queues.run(1_000):
+        pass
+    best = queues.best_queues()
+    assert best is not None
+    search = CopySearch(problem, build_plan(problem, best, POLICY), seed)
+    assert search.seconds == queues.upper
+    search.run(0.0, 300, Deadline(None))
+    plan = search.plan
+    assert search.seconds <= queues.upper
+    assert simulate(problem, plan).metrics["makespan_seconds"] == search.seconds
+    assert ioopt.check(problem, plan) == []
+    for node, queue in plan.order.items():
+        for k, entry in enumerate(queue):
+            if not isinstance(entry, str):
+                rest = {**plan.order, node: (*queue[:k], *queue[k + 1 :])}
+                fewer = plan.model_copy(update={"order": rest})
+                replay = simulate(problem, fewer)
+                assert replay.metrics["makespan_seconds"] > search.seconds
+
+
+@pytest.mark.parametrize("seed", first(1, [98, POLICIES_DIFFER, 228]))
+def test_annealing_finds_what_no_single_copy_shows(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = ReplicationProblem.model_validate(random_workflow(seed, 5))
+    result = ioopt.solve(problem, "exact-workflow")
+    assert result.status == "optimal"
+    monkeypatch.setattr(CopySearch, "_anneal", lambda *given: None)
+    without = ioopt.solve(problem, "exact-workflow")
+    assert without.stop == "searched" and result.objective is not None
+    assert without.objective is not None and without.objective > result.objective
 
 
 @pytest.mark.parametrize("seed", first(2, range(1, 13)))
