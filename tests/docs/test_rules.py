@@ -24,12 +24,12 @@ PAPERS = {
 COUNTS = {"batch-io": 37, "gang": 17, "replication": 11, "flexgang": 13}
 ROOMS = (  # the first that matches; files elsewhere name the family or the authors
     ("replication", r"/replication(/|\.py)"),
-    ("batch-io", r"/batch_io(_\w+)?(/|\.py)|/(io_)?requests"),
+    ("batch-io", r"/batch_(io|jobs)(_\w+)?(/|\.py)|/(io_)?requests"),
     (
         "flexgang",
         r"/(flexgang|measure)/|/flexgang(_\w+)?\.py|/plot/(characteristic|tradeoff|gangedness)",
     ),
-    ("gang", r"/gang(/|\.py)"),
+    ("gang", r"/gang(_\w+)?(/|\.py)"),
 )
 _JOIN = r"(?:,? and |, | to |-)"
 _SECTION = r"(?:[IVX]+(?:\.[A-Z](?:\.\d)?)?|\d+(?:\.\d+)*)(?![\w%])"

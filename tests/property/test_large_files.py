@@ -107,8 +107,10 @@ def break_data(data: dict[str, Any], random: Random) -> None:
     other, there = random.choice(known)
     act = random.randrange(8)
     jobs = data.get("jobs")
-    if act == 6 and isinstance(jobs, list) and len(jobs) > 1:  # such as an id twice
-        one, another = random.sample(jobs, 2)
+    listed = jobs if isinstance(jobs, list) else []
+    objects = [job for job in listed if isinstance(job, dict) and job]
+    if act == 6 and len(objects) > 1:  # such as an id twice
+        one, another = random.sample(objects, 2)
         key = random.choice([*one])
         one[key] = copy.deepcopy(another.get(key))
     elif act == 7:  # a list item twice
