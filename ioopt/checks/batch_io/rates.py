@@ -322,11 +322,12 @@ def pressed(storage: float, begin: Reals, end: Reals, size: Reals) -> Wholes:
         finish = np.subtract(begin[left], np.subtract(total, work, out=work), out=work)
         np.maximum.accumulate(finish, out=finish)
         finish += total
+        del total, work
         opens = np.append(True, begin[left][1:] > finish[:-1] + rounding)
         stops = finish[np.append(opens[1:], True)]
-        del total, work, finish
-        period = np.cumsum(opens) - 1
-        stay = end[left] < stops[period] + rounding
+        del finish
+        lengths = np.diff(np.flatnonzero(np.append(opens, True)))
+        stay = end[left] < np.repeat(stops + rounding, lengths)
         left = left[stay]
         if stay.mean() > LEAST_GAIN:
             break
