@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ioopt import embed as embed
     from ioopt.building import Batch as Batch
     from ioopt.building import Workflow as Workflow
+    from ioopt.comparing.shown import Study as Study
     from ioopt.options import Deadline
     from ioopt.protocols import Incumbents, Simulation
     from ioopt.result import Result as Result
@@ -45,6 +46,7 @@ __all__ = [
     "model",
     "simulate",
     "solve",
+    "study",
     "to_pulp",
 ]
 
@@ -73,9 +75,9 @@ def load(source: Any) -> Any:
     >>> load("cycle3")
     <ReplicationProblem cycle3: 3 nodes, 1 file, 6 tasks>
     """
-    from ioopt import solving
+    from ioopt import loading
 
-    return solving.load(source)
+    return loading.load(source)
 
 
 def model(
@@ -93,9 +95,9 @@ def model(
     >>> len(program.variables), program.variables[0].name
     (31, 'T_t0_n0')
     """
-    from ioopt import exchange, solving
+    from ioopt import exchange, loading
 
-    return exchange.model_of(solving.load(source), which, settings or {})[0]
+    return exchange.model_of(loading.load(source), which, settings or {})[0]
 
 
 def to_pulp(model: ExportedModel) -> LpProblem:
@@ -132,9 +134,9 @@ def from_pulp(
     >>> round(from_pulp("cycle3", lp).objective, 3)
     5.184
     """
-    from ioopt import exchange, solving
+    from ioopt import exchange, loading
 
-    return exchange.result_of_pulp(solving.load(source), lp, which, settings or {})
+    return exchange.result_of_pulp(loading.load(source), lp, which, settings or {})
 
 
 def solve(
@@ -260,6 +262,47 @@ def compare(
         summary=summary,
         baseline=baseline,
         by=by,
+    )
+
+
+def study(
+    source: Any,
+    solvers: Solver | Sequence[Solver] | Mapping[str, Solver] | None = None,
+    *,
+    measure: str | None = None,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT_SECONDS,
+    seed: int = 0,
+    settings: Mapping[str, object] | None = None,
+    baseline: str | None = None,
+    by: str | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Study:
+    """Compare *solvers* as :func:`compare` does, and return an object that makes the
+    table and the picture of a paper.
+
+    ``print(study)`` shows the table of the command, ``study.summary()`` is a DataFrame,
+    ``study.latex("table.tex")`` and ``study.plot("ratios.pdf", width=85)`` write LaTeX
+    and the picture, and ``study.save("runs.json")`` keeps the runs for the command and
+    for this function. Solvers may have names: ``{"Ours": function, "MinMin":
+    "minmin"}``. Stored runs take *labels* for the names that they have. The other
+    parameters are those of :func:`compare`.
+
+    >>> found = study("cycle3", {"MinMin": "minmin", "JDP": "job-data-present"})
+    >>> found.summary()["ratio"].round(3).to_dict()
+    {'MinMin': 1.0, 'JDP': 1.449}
+    """
+    from ioopt import comparing
+
+    return comparing.study(
+        source,
+        solvers,
+        measure=measure,
+        time_limit=time_limit,
+        seed=seed,
+        settings=settings,
+        baseline=baseline,
+        by=by,
+        labels=labels,
     )
 
 

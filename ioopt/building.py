@@ -16,9 +16,9 @@ from typing import Any
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import dump_json, write_text
+from ioopt.loading import load
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
-from ioopt.solving import load
 from ioopt.units import (
     counted,
     is_number,

@@ -12,21 +12,14 @@ from ioopt.errors import InstanceError, SimulationError, UsageError
 from ioopt.families import EXACT, Kind
 from ioopt.formats.native import validate
 from ioopt.known_plans import known_plans
+from ioopt.loading import load, plan_of, require_form, result_from_dict
 from ioopt.options import suggest
 from ioopt.problems.base import Json
 from ioopt.problems.schedules import Measured
 from ioopt.protocols import CheckReport, Known
 from ioopt.result import Result, Violation, violation
 from ioopt.run_statements import false_run, leaves_out_copies
-from ioopt.solving import (
-    beyond,
-    check_plan,
-    load,
-    plan_of,
-    require_form,
-    result_from_dict,
-    simulate,
-)
+from ioopt.solving import beyond, check_plan, simulate
 from ioopt.statements import Statements, false_schedule, false_settings
 
 

@@ -23,11 +23,11 @@ from ioopt import catalog, registry
 from ioopt.errors import UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import read_json, reading, validate
+from ioopt.loading import load
 from ioopt.options import parse_settings, suggest
 from ioopt.problems.base import Json, Problem, Record
 from ioopt.registry import measure_of
 from ioopt.result import OPTIMAL_RELATIVE_GAP
-from ioopt.solving import load
 
 FOLDER_VARIABLE = "IOOPT_LIBRARY"
 SOURCES_VARIABLE = "IOOPT_SOURCES"

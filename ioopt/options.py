@@ -16,6 +16,7 @@ from ioopt.errors import UsageError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
 
     SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
@@ -387,27 +388,31 @@ def parse_settings(
         alias = name if field is None or field.alias is None else field.alias
         raise UsageError(f"{owner}: {alias}: {rest}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        # Of a type such as int | float, the error also names the alternative.
-        parts = [str(part) for part in first["loc"] if part not in ALTERNATIVES]
-        key = ".".join(parts)
-        if first["type"] == "value_error" and "ctx" in first:
-            said = str(first["ctx"]["error"])
-            raise UsageError(f"{owner}: {key + ': ' if key else ''}{said}") from None
-        if first["type"] == "extra_forbidden":
-            known = ", ".join(cls.model_fields) or "none"
-            near = nearest(key, cls.model_fields)
-            meant = f"did you mean {near!r}? " if near else ""
-            raise UsageError(
-                f"{owner} has no setting {key!r}; {meant}its settings: {known}"
-            ) from None
-        said = first["msg"].lower()
-        if first["type"].startswith("int_"):
-            said = "must be a whole number"
-            if len(parts) < len(first["loc"]):
-                said = "must be a number"
-        if first["type"] == "less_than_equal":
-            said = f"must be {first['ctx']['le']:.10g} or less"
-        raise UsageError(
-            f"{owner}: setting {key}={shown(first.get('input'))}: {said}"
-        ) from None
+        raise _bad_setting(cls, error.errors()[0], owner) from None
+
+
+def _bad_setting(cls: type[SettingsT], fault: ErrorDetails, owner: str) -> UsageError:
+    """Return the error about the first *fault* that pydantic found in the settings of
+    *owner*, which are of the class *cls*.
+    """
+    # Of a type such as int | float, the error also names the alternative.
+    parts = [str(part) for part in fault["loc"] if part not in ALTERNATIVES]
+    key = ".".join(parts)
+    what = fault["type"]
+    if what == "value_error" and "ctx" in fault:
+        said = str(fault["ctx"]["error"])
+        return UsageError(f"{owner}: {key + ': ' if key else ''}{said}")
+    if what == "extra_forbidden":
+        known = ", ".join(cls.model_fields) or "none"
+        near = nearest(key, cls.model_fields)
+        meant = f"did you mean {near!r}? " if near else ""
+        return UsageError(
+            f"{owner} has no setting {key!r}; {meant}its settings: {known}"
+        )
+    said = fault["msg"].lower()
+    if what.startswith("int_"):
+        only_whole = len(parts) == len(fault["loc"])
+        said = "must be a whole number" if only_whole else "must be a number"
+    if what == "less_than_equal":
+        said = f"must be {fault['ctx']['le']:.10g} or less"
+    return UsageError(f"{owner}: setting {key}={shown(fault.get('input'))}: {said}")

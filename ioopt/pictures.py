@@ -7,13 +7,13 @@ from typing import Any
 
 from ioopt.errors import UsageError
 from ioopt.formats.native import write_text
+from ioopt.loading import require_form, result_from_dict
 from ioopt.plot.lanes import lanes_in_all
 from ioopt.plot.layout import WIDTH, legend_above
 from ioopt.plot.page import save, svg_text
 from ioopt.problems.base import Json
 from ioopt.registry import KINDS
 from ioopt.result import Result
-from ioopt.solving import require_form, result_from_dict
 from ioopt.timeline import replication_timeline
 
 DEFAULT = "default"

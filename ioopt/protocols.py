@@ -197,18 +197,3 @@ class SolverFunction(Protocol[ProblemT_contra, SettingsT, PlanT]):
     ) -> Outcome[PlanT]:
         """Solve within the request's deadline; finding no plan is not an error."""
         ...
-
-
-class Checker(Protocol[ProblemT_contra, PlanT_contra]):
-    """``check(problem, plan, schedule) -> CheckReport``, independent of solvers."""
-
-    def __call__(
-        self,
-        problem: ProblemT_contra,
-        plan: PlanT_contra | None,
-        schedule: Schedule | None,
-    ) -> CheckReport:
-        """Return the report on a plan and, if given, on the schedule of its replay; the
-        objective is recomputed.
-        """
-        ...

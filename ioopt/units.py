@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from ioopt.errors import UsageError
@@ -290,23 +291,25 @@ def column(
     >>> column("io_delay_seconds", [-8e-11]), column("gap_share", [0.12345])
     (['0 s'], ['0.123'])
     """
-    numbers = [
-        abs(value) for value in values if is_number(value) and math.isfinite(value)
-    ]
-    largest = max(numbers, default=0.0)
-    units = _units(name)
-    counts = units == _PLAIN and all(
-        isinstance(value, int) for value in values if value is not None
-    )
-    if counts and largest < 1e15:
-        return [None if value is None else show(value) for value in values]
-    scale, mark = unit or unit_for(name, largest)
-    after = f" {mark}" if mark else ""
-    shown = [
-        _number(x / scale, largest / scale) + after if is_number(x) else show(x)
-        for x in values
-    ]
-    return [None if value is None else text for value, text in zip(values, shown)]
+    known = [value for value in values if value is not None]
+    numbers = [abs(value) for value in known if is_number(value)]
+    largest = max(filter(math.isfinite, numbers), default=0.0)
+    text = show
+    whole = all(isinstance(value, int) for value in known)
+    if _units(name) != _PLAIN or not whole or largest >= 1e15:
+        scale, mark = unit or unit_for(name, largest)
+        text = partial(_in_unit, scale=scale, mark=mark, largest=largest)
+    return [None if value is None else text(value) for value in values]
+
+
+def _in_unit(value: Any, scale: float, mark: str, largest: float) -> str:
+    """Return *value* in the unit *mark* of size *scale*, with as many decimals as the
+    *largest* value of its column has; no number stays as it is.
+    """
+    if not is_number(value):
+        return show(value)
+    text = _number(value / scale, largest / scale)
+    return f"{text} {mark}" if mark else text
 
 
 def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> str:

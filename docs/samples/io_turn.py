@@ -44,10 +44,11 @@ TELL_SECONDS = 60.0
 """A job that waits says so on standard error once, and again after so long."""
 SILENT_SECONDS = 60.0
 """A waiting job renews its ticket at each look; one so old is of a dead job."""
-LAPSE_FACTOR = 10.0
-LAPSE_SECONDS = 300.0
+LAPSE_FACTOR = 3.0
+LAPSE_SECONDS = 30.0
 """A turn lapses after this many times the time that its bytes take, and not before this
-time: others then no longer wait for it.
+time, in which srun starts the step. Others then no longer wait for it. A transfer that
+still runs is not stopped: it shares the storage with the next one.
 """
 MOST_BYTES = 4096
 """No ticket is longer."""
@@ -226,10 +227,13 @@ def status(folder: Path) -> str:
         since = ticket.begun if ticket.begun > 0 else ticket.asked
         needs = quantity("seconds", ticket.size / ticket.rate) if ticket.rate else "-"
         size = quantity("bytes", ticket.size)
-        told = (state, quantity("seconds", now - since), needs)
+        lapses = "-"
+        if state == TRANSFERS:
+            lapses = quantity("seconds", ticket.lapses() - now)
+        told = (state, quantity("seconds", now - since), needs, lapses)
         rows.append((job, user, str(ticket.nodes), size, *told))
     rows.sort(key=lambda row: row[4] != TRANSFERS)
-    headers = ("job", "user id", "nodes", "size", "state", "for", "needs")
+    headers = ("job", "user id", "nodes", "size", "state", "for", "needs", "lapses in")
     return render(headers, rows).rstrip() if rows else "nobody transfers or waits"
 
 

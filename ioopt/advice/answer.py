@@ -115,14 +115,16 @@ class Axis:
     @property
     def ends(self) -> tuple[float, float]:
         """Return the smallest and the largest value at which a conclusion can be
-        drawn.
+        drawn; where there is none, twice the value shown.
         """
-        tried = [
-            point.value
-            for point in self.points
-            if point.trusted or point.value == self.shown
-        ]
+        tried = [point.value for point in self.points if point.trusted]
+        tried = tried or [self.shown]
         return tried[0], tried[-1]
+
+    @property
+    def told_at_shown(self) -> bool:
+        """Return whether a conclusion can be drawn at the value shown."""
+        return any(point.trusted for point in self.points if point.value == self.shown)
 
 
 class Switch(NamedTuple):

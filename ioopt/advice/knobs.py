@@ -166,7 +166,7 @@ def _on_machine(turns: Option, workload: Workload, **more: float) -> Option:
         )
     lines += [
         "install -d -m 1777 /shared/turns",
-        "install -m 666 /dev/null /shared/turns/lock",
+        "touch /shared/turns/lock && chmod 666 /shared/turns/lock",
         f"echo '{json.dumps(keys)}' > machine.json",
         "install -m 644 machine.json /shared/turns/",
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -166,17 +166,32 @@ def _by_fraction(advice: Advice) -> Part:
         "fractions (shares of run time that are I/O, of jobs without a Darshan log). "
         "Below 0: it costs run time."
     ]
-    if not all(point.trusted for point in advice.fraction.points):
-        words.append(UNTRUSTED)
-    if advice.fraction.value is None:
-        words.append(OWN_FRACTION)
+    more = () if advice.fraction.value is not None else (OWN_FRACTION,)
     points = advice.fraction.points
+    return _along(
+        advice, "I/O fraction", words, points, fraction_text, "fraction", more
+    )
+
+
+def _along(
+    advice: Advice,
+    heading: str,
+    words: Sequence[str],
+    points: Sequence[AxisPoint],
+    text: Callable[[float], str],
+    picture: str,
+    more: Sequence[str] = (),
+) -> Part:
+    """Return the part "By *heading*" with a row for each of *points*, whose value
+    *text* writes; *more* words follow the remark on points that are not trusted.
+    """
+    doubt = () if all(point.trusted for point in points) else (UNTRUSTED,)
     return Part(
-        "By I/O fraction",
-        words,
-        ("I/O fraction", *_lines(advice).values(), "setting"),
-        [_row(fraction_text(point.value), point) for point in points],
-        picture="fraction",
+        f"By {heading}",
+        [*words, *doubt, *more],
+        (heading, *_lines(advice).values(), "setting"),
+        [_row(text(point.value), point) for point in points],
+        picture=picture,
     )
 
 
@@ -185,33 +200,17 @@ def _by_storage(advice: Advice) -> Part:
         f"The same at {fraction_text(advice.fraction.shown)} I/O, by the rate of the "
         "storage."
     ]
-    if not all(point.trusted for point in advice.storage.points):
-        words.append(UNTRUSTED)
     points = advice.storage.points
-    return Part(
-        "By storage rate",
-        words,
-        ("storage rate", *_lines(advice).values(), "setting"),
-        [_row(rate_text(point.value), point) for point in points],
-        picture="storage",
-    )
+    return _along(advice, "storage rate", words, points, rate_text, "storage")
 
 
 def _by_period(advice: Advice) -> Part:
-    points = advice.period.points
     words = [
         f"The same {place(advice)}, by the I/O period: the run time of a job for each "
         "of its I/O steps. State yours with --io-period."
     ]
-    if not all(point.trusted for point in points):
-        words.append(UNTRUSTED)
-    return Part(
-        "By I/O period",
-        words,
-        ("I/O period", *_lines(advice).values(), "setting"),
-        [_row(period_text(point.value), point) for point in points],
-        picture="period",
-    )
+    points = advice.period.points
+    return _along(advice, "I/O period", words, points, period_text, "period")
 
 
 def _settings(advice: Advice) -> Part:

@@ -605,10 +605,14 @@ class _Study:
         """Return the range in which the best setting pays and the range in which the
         best policy pays, along *points* with ascending *values*.
 
-        If a change pays at the point for which details are shown, the range contains
-        that point.
+        Points at which no conclusion can be drawn are left out. If a change pays at the
+        point for which details are shown, the range contains that point.
         """
-        trusted = [place for place, point in enumerate(points) if self._trusted(point)]
+        trusted = [
+            place
+            for place, point in enumerate(points)
+            if self.scales[point] >= TRUSTED_SCALE
+        ]
         looked_at = [points[place] for place in trusted]
         axis = [values[place] for place in trusted]
         known = looked_at.index(self.shown) if self.shown in looked_at else None

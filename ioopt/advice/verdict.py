@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ioopt.advice.answer import NEAR, TRUSTED_SCALE, Advice, Axis, Kind, verdict_kind
@@ -109,12 +109,23 @@ class _Line:
     falling: bool = False
 
     def where(self) -> str:
-        """Return the words that say where on the axis a change pays, and what was
-        tried.
+        """Return the words that say where on the axis a change pays, what was tried,
+        and whether this tells nothing at the value shown.
         """
+        if self.axis.told_at_shown:
+            return self._where()
+        waiting = f"over {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting"
+        if not self._kinds():
+            return f"where a change pays is not known: {waiting} at all values tried"
+        here = self.text(self.axis.shown)
+        return f"{self._where()}; not known at {here}, where {waiting}"
+
+    def _where(self) -> str:
+        """Return where a change pays, of the values at which this can be told."""
         low, high = self.axis.pays_from, self.axis.pays_to
+        kinds = set(self._kinds().values())
         if low.value is None:
-            sure = " surely" if Kind.UNCERTAIN in self._kinds().values() else ""
+            sure = " surely" if Kind.UNCERTAIN in kinds else ""
             return f"no setting{sure} pays{self._tried(' at ')}"
         if self.falling:
             low, high = high, low
@@ -122,8 +133,7 @@ class _Line:
         begins = low.value is not None and low.value > least
         ends = high.value is not None and high.value < largest
         if not begins and not ends:
-            unsure = ", not surely at each" if self.axis.decides else ""
-            return f"pays{self._tried(' at all of ')}{unsure}"
+            return f"pays{self._tried(' at all of ')}{self._sure()}"
         begins = begins and self._is_told_apart(low.value, above=True)
         ends = ends and self._is_told_apart(high.value, above=False)
         if begins and ends:
@@ -135,6 +145,18 @@ class _Line:
         else:
             return f"whether a change pays is not told apart{self._tried(' at ')}"
         return f"pays {place}{self._tried_beyond(begins, ends)}"
+
+    def _sure(self) -> str:
+        """Return at which of the values a change pays by more than noise, with a comma
+        in front; empty text if at all.
+        """
+        kinds = self._kinds()
+        sure = [self.text(value) for value in kinds if kinds[value] == Kind.SAVES]
+        if len(sure) == len(kinds):
+            return ""
+        if not sure:
+            return ", not surely at any"
+        return f", surely at {_listed(sure)}"
 
     def _tried_beyond(self, begins: bool, ends: bool) -> str:
         """Return the words that say how far a change was tried where it pays; empty
@@ -174,12 +196,12 @@ class _Line:
         return pays or not_beyond
 
     def _tried(self, words: str) -> str:
-        """Return *words* and the range of values at which a conclusion can be drawn;
-        empty text if it is a single value.
+        """Return *words* and the range of values at which a conclusion can be drawn; if
+        it is a single value, "at" and this value, or empty text if it is the one shown.
         """
         least, largest = self.axis.ends
         if self.text(least) == self.text(largest):
-            return ""
+            return "" if least == self.axis.shown else f" at {self.text(least)}"
         return words + _span(self.text(least), self.text(largest))
 
     def _limit(self, found: Figure) -> str:
@@ -212,6 +234,19 @@ def _span(low: str, high: str) -> str:
     if high.partition(" ")[2] == unit:
         return f"{number} to {high}"
     return f"{low} to {high}"
+
+
+def _listed(values: Sequence[str]) -> str:
+    """Return *values* with "and" before the last, and a common unit said once.
+
+    >>> _listed(["30 min", "60 min", "120 min"]), _listed(["640 MB/s", "1 GB/s"])
+    ('30, 60 and 120 min', '640 MB/s and 1 GB/s')
+    """
+    *others, last = values
+    unit = last.partition(" ")[2]
+    if all(value.endswith(f" {unit}") for value in others):
+        others = [value.partition(" ")[0] for value in others]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _lines(advice: Advice) -> list[_Line]:

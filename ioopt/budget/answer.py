@@ -4,16 +4,23 @@ without its tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from ioopt.budget import NOISY_RUNS
 from ioopt.budget.nextflow import MOST_RUNS, all_fit, choose_caps
 from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs, safety
-from ioopt.budget.reads import WAYS, engine, reading_all, run_of
+from ioopt.budget.reads import (
+    WAYS,
+    assumed_processes,
+    deciding,
+    engine,
+    reading_all,
+    run_of,
+)
 from ioopt.budget.recorded import OBSERVED
-from ioopt.formats.nextflow.trace import ASSUMED_READS, OWN_BYTES
+from ioopt.formats.nextflow.trace import OWN_BYTES
 from ioopt.models.work_directory.bounds import makespan_bounds
 from ioopt.options import Deadline, SolveOptions
 from ioopt.problems.base import Json
@@ -89,17 +96,18 @@ def answer(
     deadline: Deadline,
     seed: int = 0,
     caps: bool = False,
-    noise: Noise | None = None,
+    noise: Noise = USUAL,
 ) -> Json:
     """Return all answers about *problem* as plain data.
 
-    If *caps* is true, settings of Nextflow are computed too. If *noise* is given, or if
-    a fit hangs on the times of tasks, runs are simulated whose times and sizes differ
-    from the estimates. What :class:`Effort` counts is done for each question unless the
+    If *caps* is true, settings of Nextflow are computed too. Unless all files fit
+    together, runs are simulated whose times and sizes differ from the estimates by
+    *noise*. What :class:`Effort` counts is done for each question unless the
     *deadline* ends it, which the answers then say. Every makespan in the answers is the
     makespan of a plan that was replayed on the whole instance.
     """
     inquiry = Inquiry(problem, deadline, seed)
+    inquiry.found["doubt"] = noise._asdict()
     inquiry.ask_least_quota()
     if problem.quota_bytes is not None:
         if not inquiry.default_fits():
@@ -113,6 +121,7 @@ def answer(
     inquiry.share_what_is_known()
     if not settled:
         inquiry.settle(noise)
+    inquiry.ask_deciding()
     inquiry.tell_cuts()
     return inquiry.found
 
@@ -155,7 +164,7 @@ class Inquiry:
             "tags": meta.get("tags", 0),
             "copies": meta.get("copies", 0),
             "independent": independent(problem),
-            "assumed_reads": _heaviest_first(problem, meta.get(ASSUMED_READS) or {}),
+            "assumed_reads": assumed_processes(problem),
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
@@ -258,7 +267,7 @@ class Inquiry:
         if caps["search_cut"]:
             self.cuts.append(("search of caps", caps["simulated"], MOST_RUNS))
 
-    def settle(self, noise: Noise | None) -> bool:
+    def settle(self, noise: Noise) -> bool:
         """Tell whether the workflow fits, whatever tasks read and in noisy runs; return
         whether a way is known by which an engine can run.
 
@@ -271,13 +280,13 @@ class Inquiry:
             self._ask_safer(noise)
         return self.found["fits"]["way"] in WAYS
 
-    def _ask_fit(self, noise: Noise | None) -> None:
+    def _ask_fit(self, noise: Noise) -> None:
         """Tell whether the workflow fits, by the simplest way known."""
         self.found["fits"] = self.fits()
         self.ask_reads()
         self.ask_noise(noise)
 
-    def _ask_safer(self, noise: Noise | None) -> None:
+    def _ask_safer(self, noise: Noise) -> None:
         """Find caps of Nextflow with room, or else a setting of the dispatcher, with
         which more noisy runs keep the quota.
         """
@@ -314,7 +323,8 @@ class Inquiry:
         ``way`` is ``default`` (no setting), ``nextflow`` (caps), ``setting`` (of the
         dispatcher), ``plan`` (a list of starts alone), or None. ``needs_bytes`` and
         ``takes_seconds`` are the figures of that run; if no run is known that fits,
-        they are the least quota that is known to do, and the time with it.
+        they are the least quota that is known to do, and the time with it. Where all
+        files fit together, ``needs_bytes`` are all of them.
         """
         quota = self.problem.quota_bytes
         caps = self.found["nextflow"]
@@ -326,6 +336,8 @@ class Inquiry:
         for way, run in ways.items():
             if run and run["makespan_seconds"] is not None:
                 peak, seconds = run["peak_bytes"], run["makespan_seconds"]
+                if way == "default" and all_fit(self.found):  # none is deleted
+                    peak = self.found["undeleted_bytes"]
                 told = {"needs_bytes": peak, "takes_seconds": seconds}
                 return {"answer": "yes", "way": way, **told}
         at_quota = self.found["at_quota"]
@@ -361,28 +373,47 @@ class Inquiry:
         fits["needs_bytes"] = max(fits["needs_bytes"], run["peak_bytes"])
         fits["takes_seconds"] = max(fits["takes_seconds"], run["makespan_seconds"])
 
-    def ask_noise(self, noise: Noise | None) -> None:
-        """Simulate the way that fits the quota with *noise*.
+    def ask_deciding(self) -> None:
+        """Find of which processes it must be known what they read, where the answer
+        depends on it. Past the deadline all may be.
+        """
+        fits = self.found["fits"]
+        if fits["answer"] != "depends":
+            return
+        rows = self.found["assumed_reads"][OWN_BYTES]
 
-        Without *noise*, do so with that of :data:`USUAL` if the peak hangs on the times
-        of tasks: the engine looks at no bytes, and not all files fit together.
+        def keeps(processes: Collection[str]) -> bool:
+            if self.deadline.expired():
+                return False
+            worst = reading_all(self.problem, processes)
+            run = run_of(worst, self.found, fits["way"], self.deadline)
+            return bool(run["peak_bytes"] <= self.found["quota_bytes"])
+
+        decide = deciding([row["process"] for row in rows], keeps)
+        for row in rows:
+            row["decides"] = row["process"] in decide
+
+    def ask_noise(self, noise: Noise) -> None:
+        """Simulate the way that fits the quota with *noise*, unless there is none or
+        all files fit together.
+
         ``safety`` of the fit is what :func:`~ioopt.budget.noise.safety` says, or None
         without noisy runs.
         """
         self.found["noise"] = None
         self.found["fits"]["safety"] = None
         way = self.found["fits"]["way"]
-        if way == "setting" and noise is not None:
+        if not any(noise) or all_fit(self.found):
+            return
+        if way == "setting":
             setting = self.found["setting"]
             part = self.part(TIME_SHARES.noise)
             self.found["noise"] = noisy_runs(self.problem, setting, noise, part)
-        elif way in ("default", "nextflow") and not (
-            noise is None and all_fit(self.found)
-        ):
+        elif way in ("default", "nextflow"):
             self.found["noise"] = blind_runs(
                 self.problem,
                 lambda problem: engine(problem, self.found, way),
-                noise or USUAL,
+                noise,
                 self.part(TIME_SHARES.noise),
             )
         if self.found["noise"]:
@@ -485,24 +516,6 @@ def independent(problem: WorkDirectoryProblem) -> bool:
     if recorded and len(problem.tasks) > 1 and not any(problem.predecessors):
         return True
     return any("tasks are independent" in line for line in problem.warnings)
-
-
-def _heaviest_first(
-    problem: WorkDirectoryProblem, assumed: Json
-) -> dict[str, list[str]]:
-    """Return *assumed*, the tasks whose reads are assumed in each way, in falling order
-    of the bytes that the tasks before them wrote.
-    """
-    index = problem.task_index
-
-    def before(name: str) -> int:
-        if name not in index:
-            return 0
-        return sum(problem.own_bytes[p] for p in problem.predecessors[index[name]])
-
-    return {
-        how: sorted(tasks, key=before, reverse=True) for how, tasks in assumed.items()
-    }
 
 
 def _one_by_one(problem: WorkDirectoryProblem, order: Sequence[int]) -> Json:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import exp
 
 from ioopt.budget import NF_BOOST, TRACE
 from ioopt.options import Deadline
@@ -343,7 +344,8 @@ def nextflow_config(found: Json) -> str:
 
 def all_fit(found: Json) -> bool:
     """Return whether all files of the run fit the quota together, by the answer
-    *found*.
+    *found*, also if they are larger than recorded by the doubt about sizes.
     """
     quota = found["quota_bytes"]
-    return quota is not None and found["undeleted_bytes"] <= quota
+    doubted = found["undeleted_bytes"] * exp(found["doubt"]["sizes"])
+    return quota is not None and doubted <= quota

@@ -37,13 +37,14 @@ class Noise(NamedTuple):
     sizes: float
 
 
-USUAL = Noise(0.3, 0.0)
-"""The noise if none is asked for, where a fit hangs on the times of tasks."""
+USUAL = Noise(0.3, 0.1)
+"""The noise that is taken where none is stated."""
 
 
 NOT_PLANNED: Json = dict.fromkeys(
     (
         "plan_bytes",
+        "plan_kept",
         "plan_peak_bytes",
         "plan_median_seconds",
         "safe_bytes",
@@ -116,17 +117,20 @@ def noisy_runs(
     The factors on times and sizes are log-normal. The dispatcher decides on estimates,
     and learns the true bytes of a task once the task has ended. In the answer,
     ``plan_bytes`` is the largest quota for planning that was tried with which all runs
-    stay within the quota of *problem*; ``plan_peak_bytes`` and ``plan_median_seconds``
-    are the figures of these runs. All three are None if there is none. Then
-    ``safe_bytes`` is the smallest quota that all runs with some quota for planning,
-    ``safe_plan_bytes``, kept: their peak. If larger quotas for planning were tried in
-    vain, it is None, and ``safe_tried_bytes`` is the largest of them.
+    stay within the quota of *problem* or, if there is none, with which most do: at
+    least half, and more than with the quota itself. ``plan_kept`` is their number,
+    ``plan_peak_bytes`` and ``plan_median_seconds`` are their figures. All four are None
+    if there is none. Unless all runs keep the quota, ``safe_bytes`` is the smallest
+    quota that all runs with some quota for planning, ``safe_plan_bytes``, kept: their
+    peak. If larger quotas for planning were tried in vain, it is None, and
+    ``safe_tried_bytes`` is the largest of them.
     """
     quota = problem.quota_bytes or 0
     least = Question.of(problem, order=least_order(problem), least_known=True).found
     first = _runs_planned_with(quota, problem, setting, noise, deadline)
     told = _told(first, quota, noise) | NOT_PLANNED
     ended: list[tuple[int, int]] = []  # peaks, and quotas for planning
+    most = -1 if told["kept"] == told["runs"] else told["kept"]
     plan_bytes, runs = quota, first
     for _ in range(MOST_LOWERED + 1):
         if len(runs) < len(first):  # no order keeps the quota, or no time is left
@@ -135,18 +139,17 @@ def noisy_runs(
         peak = planned["peak_bytes"]
         if not planned["stuck"]:
             ended.append((peak, plan_bytes))
-            if peak <= quota:
-                return told | {
-                    "plan_bytes": plan_bytes,
-                    "plan_peak_bytes": peak,
-                    "plan_median_seconds": planned["median_seconds"],
-                }
+        if planned["kept"] > most and 2 * planned["kept"] >= planned["runs"]:
+            most = planned["kept"]
+            told |= _planned(plan_bytes, runs, quota)
+        if planned["kept"] == planned["runs"]:
+            return told
         lower = max(least, _short(plan_bytes * min(LOWERED, quota / max(1, peak))))
         if lower >= plan_bytes:
             break
         plan_bytes = lower
         runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
-    larger = (ceil(quota * factor) for factor in RAISED)
+    larger = (_short(ceil(quota * factor)) for factor in RAISED)
     for plan_bytes in () if ended else larger:
         runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
         if len(runs) < len(first):
@@ -159,6 +162,20 @@ def noisy_runs(
         peak, told["safe_plan_bytes"] = min(ended)
         told["safe_bytes"] = _short(peak, up=True)
     return told
+
+
+def _planned(plan_bytes: int, runs: Sequence[NoisyRun], quota: int) -> Json:
+    """Return the figures of those of *runs*, planned with *plan_bytes*, that kept the
+    *quota*.
+    """
+    kept = [run for run in runs if run.seconds is not None and run.peak <= quota]
+    seconds = sorted(run.seconds for run in kept if run.seconds is not None)
+    return {
+        "plan_bytes": plan_bytes,
+        "plan_kept": len(kept),
+        "plan_peak_bytes": max(run.peak for run in kept),
+        "plan_median_seconds": seconds[len(seconds) // 2],
+    }
 
 
 def blind_runs(

@@ -4,7 +4,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 
 from ioopt.budget.nextflow import Capped
@@ -21,14 +21,68 @@ WAYS = ("default", "nextflow", "setting")
 """The ways to fit a quota by which an engine can run."""
 
 
-def reading_all(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
+def process_of(task: str) -> str:
+    """Return the process of the recorded *task*: its name without tag and number."""
+    return task.partition(" (")[0].partition("#")[0].strip()
+
+
+def assumed_processes(problem: WorkDirectoryProblem) -> Json:
+    """Return the processes whose reads are assumed in each way, with the numbers of
+    recorded tasks, and the bytes that the tasks before them wrote: in falling order of
+    these.
+    """
+    index = problem.task_index
+    found: Json = {}
+    for how, names in ((problem.meta or {}).get(ASSUMED_READS) or {}).items():
+        rows: dict[str, Json] = {}
+        for name in names:
+            process = process_of(name)
+            new = {"process": process, "tasks": 0, "bytes_before": 0, "decides": None}
+            row = rows.setdefault(process, new)
+            row["tasks"] += 1
+            before = problem.predecessors[index[name]] if name in index else ()
+            row["bytes_before"] += sum(problem.own_bytes[p] for p in before)
+        found[how] = sorted(rows.values(), key=lambda row: -row["bytes_before"])
+    return found
+
+
+def deciding(
+    processes: Sequence[str], keeps: Callable[[Collection[str]], bool]
+) -> list[str]:
+    """Return the processes of which the answer must know that they read bytes of their
+    own alone, whatever the others read.
+
+    *keeps* tells whether the run keeps the quota if the tasks of some processes read
+    all files. *processes* are in falling order of how much is expected to hang on them.
+    """
+    reads_all: list[str] = []
+    found: list[str] = []
+    groups = [[*processes]]
+    while groups:  # the last processes first, by halves
+        group = groups.pop()
+        if keeps([*reads_all, *group]):
+            reads_all += group
+        elif len(group) == 1:
+            found += group
+        else:
+            half = len(group) // 2
+            groups += [group[:half], group[half:]]
+    return found[::-1]
+
+
+def reading_all(
+    problem: WorkDirectoryProblem, processes: Collection[str] | None = None
+) -> WorkDirectoryProblem:
     """Return *problem* with tasks that read all products of the tasks before them if
-    their record shows that they asked for fewer bytes.
+    their record shows that they asked for fewer bytes: those of *processes* (None: of
+    all).
 
     The products then stay until these tasks have ended, which is the most that they can
     take, whichever part of them is read.
     """
     names = ((problem.meta or {}).get(ASSUMED_READS) or {}).get(OWN_BYTES, ())
+    if processes is not None:
+        names = [name for name in names if process_of(name) in processes]
     tasks = list(problem.tasks)
     for k in _named(problem, frozenset(names)):
         before = (problem.tasks[p].outputs for p in problem.predecessors[k])

@@ -20,10 +20,10 @@ from ioopt.formats.nextflow.trace import (
 )
 from ioopt.formats.wfformat.instance import problem_from_wfformat
 from ioopt.generate.work_directory import of_workflow
+from ioopt.loading import load
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.problems.work_directory import WorkDirectoryProblem
-from ioopt.solving import load
 
 _TAG = re.compile(r"\S+\s+\((.+)\)(?: #\d+)?")
 NO_TAGS = ("-", "null")
@@ -72,7 +72,7 @@ def read_work_directory(
             if trace:
                 stated = {ALL_FILES: reads_all, OWN_BYTES: reads_own}
                 found = read_nextflow_trace(
-                    file, dag, machine, read, skip_bad, True, stated
+                    file, dag, machine, read, skip_bad, stated=stated
                 )
             else:
                 found = problem_from_wfformat(data, name, machine=machine)

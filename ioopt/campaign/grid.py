@@ -23,10 +23,10 @@ from ioopt.catalog import bundled, with_folders_opened
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import Kind
 from ioopt.formats.native import dump_json, read_toml, validate
+from ioopt.loading import load, problem_from_dict
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, parse_settings
 from ioopt.problems.base import Json, Record
 from ioopt.registry import measures_of
-from ioopt.solving import load, problem_from_dict
 from ioopt.version import __version__
 
 Scalar = bool | int | float | str

@@ -15,6 +15,7 @@ from ioopt.cli.imports.common import batch_machine, machine_option
 from ioopt.cli.imports.logs import SACCT_COMMAND, SLURM, TRACE, read_trace
 from ioopt.cli.lazy import IooptCommand, quiet, together
 from ioopt.cli.options import (
+    LOG_SECONDS,
     PATH,
     counting,
     format_option,
@@ -30,6 +31,7 @@ from ioopt.problems.batch_io import QueueOptions
 from ioopt.tables import say, terminal_width
 
 if TYPE_CHECKING:
+    from ioopt.advice.answer import Advice
     from ioopt.advice.workload import Question
 
 EPILOG = f"""\b
@@ -59,8 +61,6 @@ BARE = 5
 """Whole numbers of fewer digits are refused as rates without a unit: no machine is so
 slow, and a unit was forgotten.
 """
-LOG_SECONDS = 10.0
-"""Seconds between two lines of progress when standard error is not a terminal."""
 
 
 def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None:
@@ -161,12 +161,11 @@ def advise(
     """Find out which setting or I/O policy shortens the jobs of the job log LOG (or -),
     and from which I/O fraction and storage rate on.
     """
-    from ioopt.advice import page, study
-    from ioopt.advice.verdict import answer, wrapped_answer
+    from ioopt.advice import study
+    from ioopt.advice.verdict import wrapped_answer
     from ioopt.advice.workload import Question
 
-    html = output is not None and output.lower().endswith((".html", ".htm"))
-    if html and form == "json":
+    if _is_page(output) and form == "json":
         raise UsageError(
             f"-o {output} is a page: give --format json a name that ends in .json"
         )
@@ -197,23 +196,37 @@ def advise(
     if instance is not None:
         problem = study.judged(question, advice, instance_submit == "log")
         write_text(instance, dump_json(problem.model_dump(mode="json", by_alias=True)))
-    command = shlex.join(["ioopt", *sys.argv[1:]])
-    if form == "json":
-        text = dump_json(advice.document(answer(advice), command))
-    elif html:
-        text = page.as_html(advice, list(page.parts(advice, command)))
-    elif output in (None, "-"):
-        told = [*wrapped_answer(advice, terminal_width()), "", MORE]
-        text = "\n".join(told) + "\n"
-    else:
-        text = page.as_text(advice, list(page.parts(advice, command)), terminal_width())
-    write_text(output or "-", text)
+    write_text(output or "-", _text(advice, form, output))
     if not quiet():
         for warning in advice.warnings:
             if any(words in warning for words in SAID):
                 click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
         click.echo("\n".join(wrapped_answer(advice, terminal_width())))
+
+
+def _is_page(output: str | None) -> bool:
+    """Return whether the answer is written to *output* as a page in HTML."""
+    return output is not None and output.lower().endswith((".html", ".htm"))
+
+
+def _text(advice: Advice, form: str, output: str | None) -> str:
+    """Return *advice* in the format *form*: as JSON, as the few lines for a terminal,
+    or as the page in HTML or text.
+    """
+    from ioopt.advice import page
+    from ioopt.advice.verdict import answer, wrapped_answer
+
+    command = shlex.join(["ioopt", *sys.argv[1:]])
+    if form == "json":
+        return dump_json(advice.document(answer(advice), command))
+    if output in (None, "-"):
+        told = [*wrapped_answer(advice, terminal_width()), "", MORE]
+        return "\n".join(told) + "\n"
+    parts = list(page.parts(advice, command))
+    if _is_page(output):
+        return page.as_html(advice, parts)
+    return page.as_text(advice, parts, terminal_width())
 
 
 def _processes(question: Question) -> int:

@@ -2,19 +2,23 @@
 keep the quota.
 """
 
-import shlex
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from math import exp
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ioopt.budget import NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
+from ioopt.budget import TRACE
+from ioopt.budget.summary import lines_to_paste, no_safe_way, room, tables
 from ioopt.catalog import entries
-from ioopt.cli.lazy import IooptCommand, Seconds, quiet
-from ioopt.cli.options import PATH, file_argument, format_option, skip_bad_option
+from ioopt.cli.lazy import IooptCommand, Seconds, quiet, together
+from ioopt.cli.options import (
+    PATH,
+    file_argument,
+    format_option,
+    seed_option,
+    skip_bad_option,
+)
 from ioopt.errors import ExitCode, UsageError
 from ioopt.formats.native import dump_json, named, reading, write_text
 from ioopt.options import Deadline
@@ -22,8 +26,11 @@ from ioopt.plot.page import check_target, save
 from ioopt.plot.work_directory import plot_frontier
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
-from ioopt.tables import named_once, render, say, terminal_width
-from ioopt.units import counted, parse_bytes, quantity
+from ioopt.tables import named_once, say
+from ioopt.units import parse_bytes
+
+if TYPE_CHECKING:
+    from ioopt.budget.noise import Noise
 
 EPILOG = """\b
 Examples:
@@ -50,54 +57,49 @@ reads_own_option = click.option(
 )
 
 
-def recorded(command: Any) -> Any:
-    """Add to *command* the options that describe a recorded workflow and its
-    machine.
-    """
-    for option in (
-        skip_bad_option,
-        click.option(
-            "--read",
-            type=click.Choice(["rchar", "read_bytes"]),
-            default="rchar",
-            help="For a trace: take bytes from rchar and wchar, or from read_bytes and "
-            "write_bytes.",
-        ),
-        click.option(
-            "--dag",
-            metavar="FILE",
-            type=PATH,
-            help="For a trace: the run's DAG, made by -with-dag.",
-        ),
-        reads_all_option,
-        reads_own_option,
-        click.option(
-            "--scratch",
-            type=click.FloatRange(min=0),
-            default=0.0,
-            metavar="FACTOR",
-            help="Scratch of a running task as a multiple of its outputs; no record "
-            "contains it.",
-        ),
-        click.option(
-            "--quota", metavar="BYTES", help="Size of the work directory, such as 10TB."
-        ),
-        click.option(
-            "--cores",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Cores of the machine.",
-        ),
-        click.option(
-            "--samples",
-            type=click.IntRange(min=1),
-            default=1,
-            metavar="N",
-            help="Copies of the whole recorded workflow, each with all its samples.",
-        ),
-    ):
-        command = option(command)
-    return command
+recorded = together(
+    click.option(
+        "--samples",
+        type=click.IntRange(min=1),
+        default=1,
+        metavar="N",
+        help="Copies of the whole recorded workflow, each with all its samples.",
+    ),
+    click.option(
+        "--cores",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Cores of the machine.",
+    ),
+    click.option(
+        "--quota", metavar="BYTES", help="Size of the work directory, such as 10TB."
+    ),
+    click.option(
+        "--scratch",
+        type=click.FloatRange(min=0),
+        default=0.0,
+        metavar="FACTOR",
+        help="Scratch of a running task as a multiple of its outputs; no record "
+        "contains it.",
+    ),
+    reads_own_option,
+    reads_all_option,
+    click.option(
+        "--dag",
+        metavar="FILE",
+        type=PATH,
+        help="For a trace: the run's DAG, made by -with-dag.",
+    ),
+    click.option(
+        "--read",
+        type=click.Choice(["rchar", "read_bytes"]),
+        default="rchar",
+        help="For a trace: take bytes from rchar and wchar, or from read_bytes and "
+        "write_bytes.",
+    ),
+    skip_bad_option,
+)
+"""Add the options that describe a recorded workflow and its machine."""
 
 
 def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryProblem:
@@ -121,14 +123,14 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     "--noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="Also run with times that differ from the estimates (log-normal, 20 seeds).",
+    help="How much times of 20 noisy runs differ from the record (log-normal; 0.3).",
 )
 @click.option(
     "--size-noise",
     type=click.FloatRange(0, 10),
     metavar="SIGMA",
-    help="Also run with file sizes that differ from the estimates (the same 20 seeds); "
-    "shows how much more space they need.",
+    help="How much file sizes differ in these runs (log-normal; 0.1: two of three "
+    "within a factor of 1.1).",
 )
 @click.option(
     "--nextflow",
@@ -144,7 +146,7 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     help="Largest number of seconds. Without it the simulated runs are counted (about "
     "20 s for 2,500 tasks), and the answer is the same each time.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
+@seed_option
 @format_option("table", "json")
 def budget(
     file: str,
@@ -160,40 +162,58 @@ def budget(
     """Say whether the workflow in FILE fits a quota on its work directory, and how much
     time the quota costs.
 
-    FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace.
+    FILE is an ioopt/work-directory instance, a WfFormat workflow or a Nextflow trace. A
+    task of a trace is taken to read all files of the tasks before it, unless it asked
+    for fewer bytes: then none of them, as in ioopt import nextflow-trace.
     """
     deadline = Deadline(time_limit)  # loading modules and reading count too
     from ioopt.budget.answer import answer
-    from ioopt.budget.noise import Noise
 
     if picture is not None:
         check_target(picture)
         import_module("matplotlib")  # refuse now, not after the search
     problem = read_recorded(file, **told)
-    wrong = None
-    if noise is not None or size_noise is not None:
-        wrong = Noise(noise or 0.0, size_noise or 0.0)
-    if problem.quota_bytes is None and (nextflow or wrong):
+    doubt = _doubt(noise, size_noise)
+    if problem.quota_bytes is None and (nextflow or noise or size_noise):
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
-    found = answer(problem, deadline, seed, caps, wrong)
+    found = answer(problem, deadline, seed, caps, doubt)
     found["record"] = None if file == "-" or file in entries() else file
     found["stated_quota"] = told["quota"]
-    found["lines"] = _lines(found, nextflow)
+    found["lines"] = lines_to_paste(found, nextflow)
     if picture is not None:
         save(plot_frontier(found["curve"], problem.name, found["at_quota"]), picture)
-    if form == "json":
-        click.echo(dump_json(found), nl=False)
-    else:
-        click.echo(_tables(found, nextflow))
-    if not quiet():  # below the answer, and above the lines to paste
-        for text in (*named_once(problem.warnings, named(file)), *found["notes"]):
-            say(f"note: {text}")
-    if form == "table" and found["lines"]:
-        click.echo("\n".join(("", *found["lines"])))
+    _print(found, form, nextflow, named_once(problem.warnings, named(file)))
     if nextflow is not None and not _write_caps(nextflow, found):
         return ExitCode.NO_ANSWER
     return _exit_code(found)
+
+
+def _doubt(noise: float | None, size_noise: float | None) -> "Noise":
+    """Return how much times and sizes of the noisy runs differ from the record."""
+    from ioopt.budget.noise import USUAL, Noise
+
+    return Noise(
+        USUAL.times if noise is None else noise,
+        USUAL.sizes if size_noise is None else size_noise,
+    )
+
+
+def _print(
+    found: Json, form: str, nextflow: str | None, warnings: Sequence[str]
+) -> None:
+    """Print the answer *found*, below it the *warnings* on the record and the notes,
+    and last the lines to paste.
+    """
+    if form == "json":
+        click.echo(dump_json(found), nl=False)
+    else:
+        click.echo(tables(found, nextflow))
+    if not quiet():
+        for text in (*warnings, *found["notes"]):
+            say(f"note: {text}")
+    if form == "table" and found["lines"]:
+        click.echo("\n".join(("", *found["lines"])))
 
 
 def _write_caps(nextflow: str, found: Json) -> bool:
@@ -208,8 +228,8 @@ def _write_caps(nextflow: str, found: Json) -> bool:
     if caps["peak_bytes"] > found["quota_bytes"]:
         say(f"{nextflow}: not written: no caps found that keep the quota")
         return False
-    if _no_safe_way(found):
-        say(f"{nextflow}: not written: few noisy runs keep the quota{_room(found)}")
+    if no_safe_way(found):
+        say(f"{nextflow}: not written: few noisy runs keep the quota{room(found)}")
         return False
     write_text(nextflow, nextflow_config(found))
     return True
@@ -217,7 +237,7 @@ def _write_caps(nextflow: str, found: Json) -> bool:
 
 def _exit_code(found: Json) -> int:
     """Return the exit code for the answer *found*, which depends on the given quota."""
-    if _no_safe_way(found):
+    if no_safe_way(found):
         return ExitCode.NO_ANSWER
     if found["at_quota"]:
         if found["at_quota"]["status"] == "infeasible":
@@ -225,485 +245,3 @@ def _exit_code(found: Json) -> int:
         if found["at_quota"]["status"] == "unknown":
             return ExitCode.NO_ANSWER
     return ExitCode.ANSWER
-
-
-def _size(value: int) -> str:
-    return quantity("bytes", value)
-
-
-def _time(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return quantity("seconds", value)
-
-
-def _run(metrics: Json) -> str:
-    return f"{_time(metrics['makespan_seconds'])}, peak {_size(metrics['peak_bytes'])}"
-
-
-Row = tuple[str, str]
-"""A row of the printed answer: a question in a few words, and its answer."""
-DEFAULT_POLICY = "depth-first"
-"""The policy of the Snakemake plugin if none is given."""
-ASSUMED = "if tasks were independent"
-SLOW = 1.5
-"""The largest time with caps of Nextflow, as a multiple of the default, that needs no
-remark.
-"""
-MOST_NAMED = 3
-"""The number of processes to name in a row."""
-FAR_TOO_SMALL = 1000
-"""How many times less than the least quota a number without unit is no quota."""
-
-
-def _tables(found: Json, nextflow: str | None) -> str:
-    """Return the answer *found* as text: a table of questions and answers, then a table
-    of the curve of makespan over quota.
-
-    *nextflow* is the file with the caps for Nextflow, if one was asked for.
-    """
-    curve = [
-        (
-            _size(row["quota_bytes"]),
-            _time(row["makespan_seconds"]),
-            _time(row["bound"]),
-            row["status"],
-        )
-        for row in found["curve"]
-    ]
-    width = terminal_width()
-    answers = render(("", "answer"), list(_rows(found, nextflow)), width=width, wrap=1)
-    headers = ("quota", "makespan", "bound", "status")
-    return f"{answers}\n{render(headers, curve, width=width)}".rstrip("\n")
-
-
-def _rows(found: Json, nextflow: str | None) -> Iterator[Row]:
-    """Yield each question that was asked, with its answer; first whether the workflow
-    fits, and what to do.
-    """
-    yield "fits", _fits_cell(found, nextflow) + _cut(found)
-    yield from _workflow_rows(found)
-    if found["at_quota"] and found["at_quota"]["makespan_seconds"] is not None:
-        yield "best plan", _plan_cell(found)
-    if found["nextflow"]:
-        yield "nextflow", _nextflow_cell(found)
-    if found["noise"]:
-        yield counted(found["noise"]["runs"], "noisy run"), _noise_cell(found)
-
-
-def _fits_cell(found: Json, nextflow: str | None) -> str:
-    """Return whether the workflow fits the quota, what it needs, how long it takes, and
-    the line to put in a command, if one is necessary.
-    """
-    fits = found["fits"]
-    needs = f"needs {_size(fits['needs_bytes'])}"
-    if fits["answer"] is None:
-        peak = _size(found["unlimited"]["peak_bytes"])
-        return f"no --quota given; {needs} at least; uses {peak} by default"
-    quota = _size(found["quota_bytes"])
-    takes = f"takes {_time(fits['takes_seconds'])}{_slow(found)}"
-    if fits["answer"] == "no":
-        reads = _if_reads(found)
-        from ioopt.formats.nextflow.trace import ALL_FILES
-
-        if found["independent"]:
-            reads = f", even {ASSUMED}"
-        elif not found["assumed_reads"].get(ALL_FILES):
-            reads = _if_reads(found, "even if")  # who reads more needs more
-        given = f"the quota is {quota}{_meant(found)}"
-        return f"no{reads}; {_least(found)}, and {given}{_with_least(found)}"
-    if fits["answer"] == "unknown":
-        return f"not known: no plan found; {needs} at most{_with_least(found)}"
-    word = "whether or not" if fits["whatever_is_read"] else "if"
-    answer = f"{_safely(found)}{_if_reads(found, word)}"
-    if fits["answer"] == "depends":
-        more = _size(fits["needs_if_all_is_read"])
-        answer = (
-            f"not known: {_safely(found)}{_if_reads(found, word)}; not so if they "
-            f"read all files ({more} then); say which, with --reads-own or "
-            "--reads-all PROCESS"
-        )
-    if found["independent"]:
-        answer = f"not known without --dag: yes, {ASSUMED}"
-    caps = "write settings of Nextflow with --nextflow FILE"
-    if nextflow is not None:
-        caps = f"run Nextflow with: -c {nextflow}"
-    does = {
-        "default": _default_does(found, nextflow),
-        "nextflow": caps,
-        "plan": "only a plan was found that does (ioopt solve), no setting",
-    }
-    if fits["way"] == "setting":
-        does["setting"] = (
-            f"add to the snakemake command: {_snakemake_options(found)} (a sample = "
-            f"{_sample(found)})"
-        )
-        if found["nextflow"] is None and found["source"] != SNAKEMAKE:
-            does["setting"] += " (Nextflow: see --nextflow FILE)"
-    do = does[fits["way"]]
-    if _no_safe_way(found):
-        do = f"no safe setting was found{_room(found)}"
-    if _limit(found) < found["quota_bytes"]:
-        needs = f"then needs {_size(found['noise']['plan_peak_bytes'])}"
-        median = _time(found["noise"]["plan_median_seconds"])
-        takes = f"takes {median} (median of the noisy runs)"
-    engine = _engines(found)
-    return f"{engine}{answer}; {needs} of {quota}; {takes}; {do}"
-
-
-def _cut(found: Json) -> str:
-    """Return what the time limit ended, with the limit that would do; empty if it ended
-    nothing.
-    """
-    cut = found["cut"]
-    if not cut:
-        return ""
-    names = [
-        row["what"] + (f" ({row['runs']} of {row['of']} runs)" if row["runs"] else "")
-        for row in cut["searches"]
-    ]
-    return (
-        f"; ended by --time-limit, so more time may give a better answer: "
-        f"{', '.join(names)}; --time-limit {cut['seconds_needed']} should do, or none"
-    )
-
-
-def _least(found: Json) -> str:
-    """Return how much a quota needs at least, as far as that is known."""
-    most = found["fits"]["needs_bytes"]
-    least = found["least"]["bound_bytes"]
-    if found["independent"] or least >= most:
-        return f"needs {_size(most)}"
-    return f"needs {_size(least)} to {_size(most)}"
-
-
-def _with_least(found: Json) -> str:
-    """Return how long the run takes with the least quota, if that is known."""
-    fits = found["fits"]
-    if fits["takes_seconds"] is None:
-        return ""
-    least = _size(fits["needs_bytes"])
-    return f"; takes {_time(fits['takes_seconds'])} with a quota of {least}"
-
-
-def _meant(found: Json) -> str:
-    """Return a question in brackets if the quota seems to lack its unit."""
-    stated = found["stated_quota"] or ""
-    least = found["least"]["bound_bytes"]
-    if not stated.isdecimal() or least < FAR_TOO_SMALL * found["quota_bytes"]:
-        return ""
-    unit = "GB" if least > 10**6 * int(stated) else "MB"
-    return f" (did you mean --quota {stated}{unit}?)"
-
-
-def _engines(found: Json) -> str:
-    """Return the words before a "yes": which engine it is for, if caps were computed
-    for Nextflow and the order of the tasks is known.
-    """
-    caps = found["nextflow"]
-    if caps is None or found["independent"]:
-        return ""
-    if found["fits"]["way"] in ("default", "nextflow"):
-        return "Nextflow: "
-    others = {"setting": "with Snakemake and ioopt", "plan": "by a plan of ioopt"}
-    other = others[found["fits"]["way"]]
-    no = f"no caps found ({_least_tried(caps)})"
-    if caps["search_cut"]:
-        no = "not known (the time limit ended the search of caps)"
-    return f"Nextflow: {no}; {other}: "
-
-
-def _least_tried(caps: Json) -> str:
-    """Return the least peak of the *caps* that were tried, and how many were."""
-    tried = counted(caps["simulated"], "setting")
-    return f"least peak of {tried} tried: {_size(caps['peak_bytes'])}"
-
-
-def _if_reads(found: Json, word: str = "if") -> str:
-    """Return the condition for the answer if what some tasks read is assumed; it begins
-    with *word*.
-    """
-    count = sum(map(len, found["assumed_reads"].values()))
-    if not count:
-        return ""
-    tasks = counted(count, "task")
-    if word == "whether or not":
-        return f", {word} {tasks} read all files"
-    return f", {word} {tasks} read as assumed"
-
-
-def _slow(found: Json) -> str:
-    """Return the words that caps of Nextflow cost much time, with the time that the
-    dispatcher takes, where they do.
-    """
-    ratio = found["fits"]["takes_seconds"] / (
-        found["unlimited"]["makespan_seconds"] or 1.0
-    )
-    if found["fits"]["way"] != "nextflow" or ratio <= SLOW:
-        return ""
-    words = f" ({ratio:.2g} x the default"
-    if found["setting"]:
-        words += f"; Snakemake and ioopt: {_time(found['setting']['makespan_seconds'])}"
-    return f"{words})"
-
-
-def _safely(found: Json) -> str:
-    """Return the "yes", with what noisy runs add to it if there were any: whether all,
-    most or few of them kept the quota, and the limit with which all do.
-    """
-    noise = found["noise"]
-    quota = _size(found["quota_bytes"])
-    if noise is None:
-        if _size(found["fits"]["needs_bytes"]) == quota:
-            return "yes, but no room left (--size-noise 0.1 tries larger files)"
-        return "yes"
-    kept = f"{noise['kept']} of {noise['runs']} noisy runs kept the quota"
-    limit = _limit(found)
-    if found["fits"]["safety"] == "unsafe":
-        if limit == found["quota_bytes"]:
-            return f"not safely ({kept})"
-        return (
-            f"not safely with a limit of {quota} ({kept}); yes with a limit of "
-            f"{_size(limit)} (all kept it)"
-        )
-    if found["fits"]["safety"] == "tight":
-        safe = _room(found) if found["fits"]["way"] == "setting" else ""
-        if limit < found["quota_bytes"]:
-            safe = f"; all with a limit of {_size(limit)}"
-        return f"yes, but tight ({kept}{safe})"
-    if noise["runs"] < NOISY_RUNS:
-        few = f"only {noise['runs']} noisy runs, all kept it"
-        return f"yes, but perhaps tight ({few})"
-    return f"yes ({kept})"
-
-
-def _limit(found: Json) -> int:
-    """Return the bytes to give to the plugin as its limit: the largest tried with which
-    all noisy runs kept the quota, or the quota where no smaller one was.
-    """
-    noise = found["noise"]
-    quota: int = found["quota_bytes"]
-    if noise is None or noise["plan_bytes"] is None:
-        return quota
-    return min(quota, noise["plan_bytes"])
-
-
-def _no_safe_way(found: Json) -> bool:
-    """Return whether few noisy runs kept the quota, and no smaller limit is known with
-    which all do.
-    """
-    unsafe = found["fits"].get("safety") == "unsafe"
-    return unsafe and _limit(found) == found["quota_bytes"]
-
-
-def _room(found: Json) -> str:
-    """Return the words that name a quota that all noisy runs keep and, for an engine
-    that looks at no bytes, a smaller quota to ask with.
-    """
-    noise = found["noise"]
-    if noise["safe_bytes"] is None:
-        if noise["safe_tried_bytes"] is None:
-            return ""
-        return f"; nor with a limit of up to {_size(noise['safe_tried_bytes'])}"
-    safe = f"; all keep a quota of {_size(noise['safe_bytes'])}"
-    if noise["safe_plan_bytes"] is not None:
-        options = _snakemake_options(found, noise["safe_plan_bytes"])
-        return f"{safe}, the smallest tried, with {options}"
-    asked = found["quota_bytes"] ** 2 // noise["peak_bytes"]
-    return f"{safe}; for more room, ask with --quota {_size(asked).replace(' ', '')}"
-
-
-def _processes(names: Sequence[str]) -> str:
-    """Return the processes of the tasks *names* with their numbers of tasks: the first
-    few, and the number of the others, which the JSON has.
-    """
-    counts = Counter(
-        name.partition("#")[0].partition(" (")[0].rpartition(":")[2] for name in names
-    )
-    words = [f"{process} ({count})" for process, count in counts.items()]
-    more = len(words) - MOST_NAMED
-    if more > 1:
-        words[MOST_NAMED:] = [f"{more} more processes (--format json names all)"]
-    return f"{counted(len(names), 'task')} of {', '.join(words)}"
-
-
-def _default_does(found: Json, nextflow: str | None) -> str:
-    """Return the text on a run that fits by default."""
-    from ioopt.budget.nextflow import all_fit
-
-    run = "" if nextflow is None else f"; run Nextflow with: -c {nextflow}"
-    if all_fit(found):
-        return f"nothing to set, even if no file is deleted{run}"
-    if found["source"] == SNAKEMAKE:
-        return "nothing to set: temporary files leave after their last reader"
-    if nextflow is not None:
-        return f"needs no caps, only that files are deleted{run}"
-    boost = f"put into nextflow.config: {' and '.join(NF_BOOST)}"
-    if found["source"] == TRACE:
-        return f"so that each file is deleted after its last reader, {boost}"
-    return (
-        "set that each file is deleted after its last reader (Snakemake: mark the "
-        f"outputs temp(); Nextflow: {boost})"
-    )
-
-
-def _lines(found: Json, nextflow: str | None) -> list[str]:
-    """Return the lines to paste for the way in which the workflow fits."""
-    way = found["fits"]["way"]
-    if _no_safe_way(found):
-        return []
-    if way == "setting":
-        return [_snakemake_options(found)]
-    if way in ("default", "nextflow") and nextflow is not None:
-        return [f"-c {nextflow}"]
-    kept = found["undeleted_bytes"] <= (found["quota_bytes"] or 0)
-    if way == "default" and not kept and found["source"] == TRACE:
-        return list(NF_BOOST)
-    return []
-
-
-def _snakemake_options(found: Json, limit: int | None = None) -> str:
-    """Return the options of Snakemake for the setting that keeps the quota, or for the
-    same setting with another *limit*.
-    """
-    setting = found["setting"]
-    options = [
-        "--scheduler ioopt",
-        f"--scheduler-ioopt-disk-mb {_megabytes(limit or _limit(found))}",
-        f"--scheduler-ioopt-in-flight {setting['in_flight']}",
-    ]
-    if setting["policy"] != DEFAULT_POLICY:
-        options.append(f"--scheduler-ioopt-policy {setting['policy']}")
-    if found["source"] == SNAKEMAKE and found["record"]:
-        options.append(f"--scheduler-ioopt-sizes {shlex.quote(found['record'])}")
-    return " ".join(options)
-
-
-def _megabytes(size: int) -> str:
-    """Return *size* for the option disk-mb: a number of megabytes, with decimals and
-    the unit where it is not whole.
-    """
-    whole, rest = divmod(size, 10**6)
-    if not rest:
-        return str(whole)
-    if not whole:
-        return f"{size}B"
-    return f"{whole}.{rest:06d}".rstrip("0") + "MB"
-
-
-def _workflow_rows(found: Json) -> Iterator[Row]:
-    """Yield rows on the size of the workflow, on the least quota, and on the run
-    without a quota.
-    """
-    tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
-    yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
-    for how, names in found["assumed_reads"].items():
-        if names:
-            yield "reads", f"assumed: {_processes(names)}: {how}"
-    bound = found["least"]["bound_bytes"]
-    needed = found["least"]["found_bytes"]
-    if found["independent"]:
-        yield "tasks", "the record has no DAG (--dag FILE): assumed independent below"
-        why = ASSUMED
-    elif bound == needed:
-        why = f"the least{_if_reads(found)}" if found["assumed_reads"] else "proven"
-    else:
-        why = f"lower bound {_size(bound)}{_if_reads(found)}"
-    yield "least quota", f"{_size(needed)} ({why})"
-    if found["observed"]:
-        ran = _run(found["observed"])
-        yield "recorded", f"{ran}: the run that was recorded, on its machine"
-    yield "default", _default_cell(found)
-
-
-def _default_cell(found: Json) -> str:
-    """Return the text on the simulated run without a quota."""
-    return (
-        f"{_run(found['unlimited'])}, simulated without a quota: strictly in order of "
-        "submission, no delay of the engine"
-    )
-
-
-def _copies(found: Json) -> str:
-    """Return how many samples and copies of a recorded run a workflow has; for an
-    instance that is no record, how many samples.
-    """
-    if not found["copies"]:
-        return counted(found["samples"], "sample")
-    copies = "1 copy of the run"
-    if found["copies"] > 1:
-        copies = f"{found['copies']} copies of the run"
-    if not found["tags"]:
-        return copies
-    return f"{counted(found['samples'], 'sample')} in {copies}"
-
-
-def _sample(found: Json) -> str:
-    """Return what counts as one sample in the number of samples in flight."""
-    if found["source"] == SNAKEMAKE:
-        return "a value of the wildcard sample, or jobs that files join"
-    if found["tags"]:
-        return "the tasks of one tag"
-    if found["copies"] > 1:
-        return "one copy of the recorded run"
-    if found["copies"]:
-        return "tasks that share files"
-    return "one of the instance"
-
-
-def _plan_cell(found: Json) -> str:
-    """Return the text on the best plan under the quota."""
-    best = found["at_quota"]
-    ratio = best["makespan_seconds"] / (found["unlimited"]["makespan_seconds"] or 1.0)
-    why = f"lower bound {_time(best['bound'])}"
-    if found["independent"]:
-        why = ASSUMED
-    times = f"{ratio:.2f} x the time by default"
-    return f"{_run(best)}, {times}, as a list of starts that no engine takes; {why}"
-
-
-def _nextflow_cell(found: Json) -> str:
-    """Return the text on the caps for Nextflow and the run under them, or why no file
-    is written.
-    """
-    caps = found["nextflow"]
-    if caps["peak_bytes"] > found["quota_bytes"]:
-        return f"no caps found that keep the quota ({_least_tried(caps)})"
-    settings = []
-    if caps["tasks"] < found["cores"]:
-        settings.append(f"queueSize {caps['tasks']}")
-    if caps["forks"]:
-        settings.append(counted(len(caps["forks"]), "maxForks cap"))
-    return f"{_run(caps)}, with {' and '.join(settings) or 'no caps'}"
-
-
-def _engine(found: Json) -> str:
-    """Return the engine whose runs the first row and the noisy runs tell."""
-    if found["fits"]["way"] == "setting":
-        return "Snakemake and ioopt"
-    if found["fits"]["way"] == "nextflow" or found["source"] == TRACE:
-        return "Nextflow"
-    return "by default"
-
-
-def _noise_cell(found: Json) -> str:
-    """Return the text on the noisy runs: their makespan and peak, and the quota with
-    which to plan.
-    """
-    noise = found["noise"]
-    quota = found["quota_bytes"]
-    text = f"{_engine(found)}: "
-    for what in ("times", "sizes"):
-        if noise[what]:
-            factor = exp(noise[what])
-            text += f"two of three {what} within a factor of {factor:.2g}; "
-    text += f"median {_time(noise['median_seconds'])}"
-    text += f", worst {_time(noise['worst_seconds'])}"
-    text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
-    if noise["kept"] == noise["runs"]:
-        return text
-    plan = noise["plan_bytes"]
-    if plan is None:
-        return text if found["fits"]["way"] == "setting" else f"{text}{_room(found)}"
-    share = f"{plan / quota:.0%}"
-    return f"{text}; plan with {_size(plan)}, {share} (all runs keep the quota)"

@@ -11,21 +11,23 @@ from ioopt import registry
 from ioopt.checking import Judgement, judgement, require_servable
 from ioopt.cli.lazy import IooptCommand, Seconds, set_option
 from ioopt.cli.options import (
+    LOG_SECONDS,
     PATH,
+    counting,
     file_argument,
     format_option,
     printing_aside,
     read_result,
-    watching,
 )
 from ioopt.errors import ExitCode, IooptError, UsageError
 from ioopt.explaining import explain
 from ioopt.formats.native import dump_json, reading
+from ioopt.loading import load, plan_of
 from ioopt.pictures import result_to_draw
 from ioopt.problems.base import Problem, Rows
 from ioopt.result import Result, Status
 from ioopt.run_statements import stated_of_run
-from ioopt.solving import check_plan, load, plan_of
+from ioopt.solving import check_plan
 from ioopt.tables import percent, render, say, terminal_width
 from ioopt.units import column, counted, quantity, title
 from ioopt.verdict import proves
@@ -93,6 +95,13 @@ def check(
     expected: dict[str, Any] = {key: _value(text) for key, text in settings.items()}
     if link is not None:
         expected["link"] = link
+    return _tell(problem, result, expected)
+
+
+def _tell(problem: Problem, result: str, expected: Mapping[str, Any]) -> int:
+    """Print what is wrong with the file *result*, under the settings *expected*; return
+    the exit code.
+    """
     data, judged = _judged(problem, result, expected)
     found, left, excused = judged
     told = data.get("instance")
@@ -112,12 +121,13 @@ def check(
         return ExitCode.VIOLATIONS
     if excused:
         places = counted(len(excused), "place")
-        click.echo(
-            f"{result}: a reference, not a plan to run: it breaks a rule of the "
-            f"machine by design ({places}, the first: {excused[0]})"
+        verdict = (
+            "a reference, not a plan to run: it breaks a rule of the machine by design "
+            f"({places}, the first: {excused[0]})"
         )
-        return ExitCode.ANSWER
-    click.echo(f"{result}: no violation{_value_of_plan(problem, data, result)}")
+    else:
+        verdict = f"no violation{_value_of_plan(problem, data, result)}"
+    click.echo(f"{result}: {verdict}")
     return ExitCode.ANSWER
 
 
@@ -197,9 +207,9 @@ def _explain(problem: Problem, result: str, form: str) -> None:
     solved = result_to_draw(read_result(result, kind), result)
     with (
         printing_aside(),
-        watching(f"{problem.name}: replays for each resource", None),
+        counting("explain", transient=True, every=LOG_SECONDS) as show,
     ):
-        found = explain(problem, solved)
+        found = explain(problem, solved, show)
     if form == "json":
         click.echo(dump_json(asdict(found)), nl=False)
         return
@@ -216,10 +226,19 @@ def _explain(problem: Problem, result: str, form: str) -> None:
         name = knob.resource or "best plan, as it is"
         if name in found.assumed:
             name += " (assumed)"
-        gain = percent(knob.gain) if knob.sure else "cannot tell"
+        gain = percent(_seen(knob.gain)) if knob.sure else "cannot tell"
         rows.append((name, texts[k], gain, texts[len(values) + k]))
     headers = ("10 % more of", title(found.measure), "gain", "bound")
     click.echo(f"\n{render(headers, rows)}\n{_wrapped(found.method)}")
+
+
+LEAST_GAIN = 1e-5
+"""Smaller gains are printed as 0: they are rounding of the replays."""
+
+
+def _seen(gain: float | None) -> float | None:
+    """Return *gain*, or 0 if it is too small to mean anything."""
+    return 0.0 if gain is not None and abs(gain) < LEAST_GAIN else gain
 
 
 MOST_SUMS = 12

@@ -4,7 +4,6 @@ one table by one measure.
 
 import re
 from collections.abc import Sequence
-from typing import cast
 
 import click
 from click.core import ParameterSource
@@ -24,30 +23,28 @@ from ioopt.comparing import (
 )
 from ioopt.comparing import table as text
 from ioopt.comparing.joined import joined
-from ioopt.comparing.measures import Row, synthetic_footnote
-from ioopt.comparing.picture import plot_comparison
+from ioopt.comparing.measures import Row
 from ioopt.comparing.runs import (
     Runs,
     baseline_of,
     by_label,
     compared_baseline,
     parse_labels,
-    parts_by,
     require_stated,
     stated,
-    value_of,
+    told_again,
 )
-from ioopt.comparing.summary import baseline_ratios
+from ioopt.comparing.shown import drawn, rendered
 from ioopt.errors import ExitCode, UsageError
 from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind
-from ioopt.formats.native import dump_json, write_text
+from ioopt.formats.native import write_text
 from ioopt.options import parse_solver
 from ioopt.plot.page import check_target, save
 from ioopt.problems.base import OTHER_WAITS, SYNTHETIC_IO, Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Status, Violation
 from ioopt.solving import COUNTED_VIOLATIONS
-from ioopt.tables import Form, render, say, terminal_width
+from ioopt.tables import say, terminal_width
 from ioopt.units import counted
 
 SLOW = {ANYTIME, BOUND, EXACT, REFERENCE}
@@ -144,26 +141,21 @@ def compare(
     by = _one_setting(given_by)
     names = with_folders_opened(file)
     sources = [opened(name) for name in names]
-    if by is not None and len(names) == 1 and not isinstance(sources[0], Runs):
-        raise UsageError("--by makes summaries of several FILEs, and there is one")
     problems = [source for source in sources if not isinstance(source, Runs)]
     stored = [source for source in sources if isinstance(source, Runs)]
     if stored:
         _refuse_with_stored(names[sources.index(stored[0])], bool(problems))
-        runs = _told_again(joined(stored), baseline, labels)
+        runs = told_again(joined(stored), baseline, labels)
     else:
         runs = _run(names, problems, solvers, how, measure, baseline, labels, by)
     for note in runs.notes:
         say(f"note: {note}")
-    write_text(output or "-", _render(runs, form, wide, by, chosen))
+    width = None if wide else terminal_width()
+    content = rendered(runs, form, width, by, chosen, wide=wide)
+    write_text(output or "-", content)
     _tell([row for row in runs.rows if _went_wrong(row) or not (stored or quiet())])
     if picture is not None:
-        shown = runs.labelled()
-        name = shown.measure.name
-        parts = None
-        if by is not None:
-            parts = {part.told: part.rows for part in parts_by(shown, by)}
-        axes = plot_comparison(shown.rows, name, shown.baseline, plot_width, parts)
+        axes = drawn(runs, by, plot_width)
         save(axes, picture, exact=plot_width is not None)
     return _exit_code(runs.rows)
 
@@ -183,17 +175,6 @@ def _one_setting(given: Sequence[str]) -> str | None:
     if len(given) > 1:
         raise UsageError(f"--by is given {len(given)} times; name one setting")
     return given[0] if given else None
-
-
-def _told_again(runs: Runs, baseline: str | None, labels: Sequence[str]) -> Runs:
-    """Return stored runs with the *baseline* and the *labels* given, if any."""
-    aliases = {**runs.aliases, **by_label(runs.labels)}
-    known = [f"{solver}={label}" for solver, label in runs.labels.items()]
-    given = parse_labels([*known, *labels], runs.solvers, aliases)
-    aliases |= by_label(given)
-    named = compared_baseline(baseline or runs.baseline, runs.solvers, aliases)
-    chosen = named or baseline_of(runs.kind, runs.solvers, len(runs.instances))
-    return runs._replace(baseline=chosen, labels=given)
 
 
 PRINTING = {
@@ -245,9 +226,9 @@ def _run(
     """Run the solvers on all *problems*, which have the *names* on the command line, if
     they state the setting *by*.
     """
-    for name, problem in zip(names, problems):
-        if by is not None:
-            require_stated(by, name, stated(base_of(problem), settings_of(problem)))
+    if by is not None:
+        _require_setting(by, names, problems)
+    for name in names:
         if names.count(name) > 1:
             raise UsageError(f"{name} is given {names.count(name)} times")
     kind = _common_kind(names, problems)
@@ -272,6 +253,18 @@ def _run(
             break
     chosen_baseline = baseline or baseline_of(kind, compared, len(problems))
     return Runs(rows, kind, metric, chosen_baseline, labelled)
+
+
+def _require_setting(
+    by: str, names: Sequence[str], problems: Sequence[Problem]
+) -> None:
+    """Raise UsageError unless there are several *problems* and all state the setting
+    *by*.
+    """
+    if len(problems) == 1:
+        raise UsageError("--by makes summaries of several FILEs, and there is one")
+    for name, problem in zip(names, problems):
+        require_stated(by, name, stated(base_of(problem), settings_of(problem)))
 
 
 def _common_kind(names: Sequence[str], problems: Sequence[Problem]) -> Kind:
@@ -308,61 +301,6 @@ def _rivals(
     if not quiet():
         say(f"note: {solvers[0]} is compared with {', '.join(quick)}")
     return tuple(quick)
-
-
-def _render(
-    runs: Runs, form: str, wide: bool, by: str | None, columns: Sequence[str]
-) -> str:
-    """Return the comparison as text in the format *form*; JSON has the format
-    ``ioopt/comparison``. With *by*, there is a summary for each value of this setting;
-    summaries have these *columns*.
-    """
-    if form == "json":
-        return dump_json(runs.document(by))
-    shown = runs.labelled()
-    rows, kind, measure, baseline = shown[:4]
-    if form == "csv":
-        headers, cells = text.raw_table(rows)
-        if by is not None:
-            headers.insert(0, by)
-            cells = [[value_of(by, row), *line] for row, line in zip(rows, cells)]
-        return render(headers, cells, "csv")
-    width = None if wide else terminal_width()
-    shape = cast(Form, form)
-    parts = []
-    several = len(runs.instances) > 1
-    if several and baseline is not None:
-        groups = {"": rows}
-        if by is not None:
-            groups = {part.told: part.rows for part in parts_by(shown, by)}
-        parts.append(
-            text.summary_text(groups, kind, measure, baseline, shape, width, columns)
-        )
-    if wide or not several:
-        parts.append(text.comparison_text(rows, kind, measure, width, shape))
-        if baseline is not None:
-            ratios = baseline_ratios(rows, kind, measure, baseline, wide)
-            parts.append(text.baseline_text(ratios, kind, baseline, shape, width))
-    invented = [row["instance"] for row in rows if _has_synthetic_io(row)]
-    footnote = synthetic_footnote(invented)
-    footnotes = [footnote] if footnote else []
-    footnotes += _about_waits(rows)
-    if footnotes:
-        parts.append(text.remarks(footnotes, shape, width))
-    return "\n".join(parts)
-
-
-def _has_synthetic_io(row: Row) -> bool:
-    """Return whether the notes of a row say that the I/O of its instance was
-    generated.
-    """
-    return any(note.startswith(SYNTHETIC_IO) for note in row["notes"])
-
-
-def _about_waits(rows: Sequence[Row]) -> list[str]:
-    """Return the different notes of *rows* that say how the waits came about."""
-    notes = [note for row in rows for note in row["notes"]]
-    return list(dict.fromkeys(note for note in notes if note.startswith(OTHER_WAITS)))
 
 
 FIGURE = re.compile(r"(?<!\.py:)\b\d[\d.]*(e[-+]?\d+)?|'[^']*'")

@@ -14,7 +14,7 @@ from ioopt.families import Kind
 from ioopt.formats.batsim.workload import export_batsim, jobs_csv
 from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.formats.wfformat.export import export_wfformat, left_out
-from ioopt.solving import load
+from ioopt.loading import load
 
 MODEL_EPILOG = """\b
 Examples:

@@ -14,7 +14,7 @@ from ioopt import registry
 from ioopt.catalog import bundled, entries
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, IooptGroup, quiet, set_option
-from ioopt.cli.options import format_option, output_option
+from ioopt.cli.options import format_option, output_option, seed_option
 from ioopt.errors import UsageError
 from ioopt.families import EXACT, Format, SolverSpec
 from ioopt.formats.native import dump_json, read_bytes, write_bytes, write_text
@@ -215,7 +215,7 @@ Examples:
     shell_complete=options.presets,
 )
 @set_option("A setting of the preset; may be given again.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
+@seed_option
 @click.option(
     "--count",
     type=click.IntRange(min=1),

@@ -10,13 +10,13 @@ import click
 from ioopt import registry
 from ioopt.cli import options
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet, set_option
-from ioopt.cli.options import PATH
+from ioopt.cli.options import PATH, seed_option
 from ioopt.errors import UsageError
 from ioopt.families import MeasuredKind
 from ioopt.formats.native import dump_json, write_text
+from ioopt.loading import load
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, Deadline, parse_settings
 from ioopt.plot.page import check_target, save
-from ioopt.solving import load
 from ioopt.tables import render, say, terminal_width
 from ioopt.units import column, quantity, title
 
@@ -32,7 +32,7 @@ Examples:
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @options.file_argument()
 @set_option("A setting, such as engine=event; may be given again.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
+@seed_option
 @click.option(
     "--time-limit",
     type=Seconds(),

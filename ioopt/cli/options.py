@@ -22,10 +22,10 @@ from ioopt.cli.lazy import BareOption, F, Seconds, quiet, set_option, together
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import THREADS, Kind
 from ioopt.formats.native import check_writable, is_large, read_json, shown, validate
+from ioopt.loading import refuse_removed, require_finite, require_form
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.protocols import Incumbents
 from ioopt.result import Result
-from ioopt.solving import refuse_removed, require_finite, require_form
 from ioopt.tables import say
 
 if TYPE_CHECKING:
@@ -58,6 +58,10 @@ def _bar(*columns: str, transient: bool = False) -> Progress:
     return progress.Progress(
         *shown, "{task.fields[state]}", console=error, transient=transient
     )
+
+
+LOG_SECONDS = 10.0
+"""Seconds between two lines of progress when standard error is not a terminal."""
 
 
 @contextmanager
@@ -228,6 +232,8 @@ PATH = click.Path(readable=False)
 """The type of a file to read or write. The shell completes its name, and the command
 checks it.
 """
+seed_option = click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N")
+"""The option --seed of a command whose text says what is random."""
 SKIPPED_SHARE = "0.05"
 
 skip_bad_option = click.option(

@@ -1,10 +1,10 @@
 """``ioopt simulate``: replay a plan on the timeline simulator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -16,6 +16,7 @@ from ioopt.errors import UsageError
 from ioopt.families import Kind, SolverSpec
 from ioopt.formats.native import dump_json, read_json, reading, write_text
 from ioopt.formats.trace_events import timeline_csv, trace_events_json
+from ioopt.loading import load, plan_of
 from ioopt.options import parse_settings
 from ioopt.problems.base import LONGEST_SECONDS, Json, plain
 from ioopt.problems.replication import (
@@ -26,8 +27,8 @@ from ioopt.problems.replication import (
     ReplicationPlan,
 )
 from ioopt.protocols import Metrics, Simulation
-from ioopt.solving import load, plan_of, with_bounds
 from ioopt.solving import simulate as replay
+from ioopt.solving import with_bounds
 from ioopt.tables import render, terminal_width
 from ioopt.units import is_number, quantity
 from ioopt.verdict import heading
@@ -130,9 +131,6 @@ def simulate(
 
     Of a replication plan, only `plan.order` and `plan.eviction` are needed.
     """
-    # --help loads no simulator.
-    from ioopt.sim.replication import noisy
-
     problem = load(file)
     kind = registry.kind_of_problem(problem)
     asked = {
@@ -145,55 +143,42 @@ def simulate(
         "--solver": solver,
         "--set": settings or None,
     }
-    for name, value in asked.items():
-        if value is not None:
-            _require_option(name, file, kind)
+    given = [name for name, told in asked.items() if told is not None]
+    _require_options(given, file, kind)
     if (result is None) == (solver is None):
         raise UsageError(
             "give either the RESULT to replay or a --solver that dispatches tasks"
         )
     how: Json = {"link": link} if link else {}
     how |= _actual(problem, sigma, seed, actual)
-    noise = None
-    if (sharing_noise, latency, draws) != (None, None, None):
-        noise = noisy.noise_of(problem, sharing_noise, latency)
-    count = draws or DRAWS
-    makespans: list[float] = []
-    decided: Mapping[str, Any] = {}
+    draw = _draws(problem, sharing_noise, latency, draws)
     if result is not None:
-        plan = _plan(kind, problem, result, settings, how)
-        with reading(result):
-            replayed = replay(problem, plan, **how)
-            if noise is not None:
-                makespans = noisy.noisy_makespans(problem, plan, noise, count, **how)
-        if "moves" in settings:
-            decided = {"plan": plan.to_dict()}
+        found = _of_result(kind, problem, result, settings, how, draw)
     else:
-        row = registry.solver(solver, kind)
-        run = partial(_dispatched, problem, row, settings, prefetch, how)
+        run = partial(
+            _dispatched,
+            problem,
+            registry.solver(solver, kind),
+            settings,
+            prefetch,
+            how,
+        )
         with reading(file):
-            made, dispatched = run()
-            replayed = with_bounds(kind, problem, dispatched)
-            if noise is not None:
-                makespans = [_makespan(run, noise, k + 1) for k in range(count)]
-        decided = {"solver": solver, "plan": made.to_dict()}
-    spread: Json = {}
-    if noise is not None:
-        found = noisy.spread_of(makespans)
-        spread = {"noisy": {**asdict(noise), "draws": count, **found}}
+            found = _of_dispatcher(kind, problem, run, draw)
     document = {
         "format": "ioopt/simulation",
         "version": 1,
         "instance": problem.name,
         "family": kind.family,
         "kind": kind.kind,
-        "metrics": dict(replayed.metrics),
-        **spread,
-        "schedule": plain(replayed.schedule),
-        **decided,
+        "metrics": dict(found.simulation.metrics),
+        **({} if draw is None else draw.spread(found.makespans)),
+        "schedule": plain(found.simulation.schedule),
+        **({} if solver is None else {"solver": solver}),
+        **found.decided,
     }
     if timeline is not None:
-        _write_timeline(replayed, timeline)
+        _write_timeline(found.simulation, timeline)
     if output is not None:
         write_text(output, dump_json(document))
     if output != "-":
@@ -201,14 +186,78 @@ def simulate(
         click.echo(text, nl=False)
 
 
-def _makespan(
-    run: Callable[["Noise", int], tuple[ReplicationPlan, Simulation]],
-    noise: "Noise",
-    draw: int,
-) -> float:
-    """Return the makespan in seconds of a dispatched *run* under *noise*."""
-    _, replayed = run(noise, draw)
-    return float(replayed.metrics["makespan_seconds"])
+class _Draws(NamedTuple):
+    """Replays under noise, and their number."""
+
+    noise: "Noise"
+    number: int
+
+    def spread(self, makespans: Sequence[float]) -> Json:
+        """Return the key of the document with the spread of *makespans* in seconds."""
+        from ioopt.sim.replication.noisy import spread_of
+
+        told = {**asdict(self.noise), "draws": self.number}
+        return {"noisy": {**told, **spread_of(makespans)}}
+
+
+def _draws(
+    problem: Any, sharing_noise: float | None, latency: float | None, draws: int | None
+) -> _Draws | None:
+    """Return the replays under noise that were asked for; None if there are none."""
+    # --help loads no simulator.
+    from ioopt.sim.replication.noisy import noise_of
+
+    if (sharing_noise, latency, draws) == (None, None, None):
+        return None
+    return _Draws(noise_of(problem, sharing_noise, latency), draws or DRAWS)
+
+
+class _Replayed(NamedTuple):
+    """A replay, its makespans under noise in seconds, and what was decided, as keys of
+    the document.
+    """
+
+    simulation: Simulation
+    makespans: list[float]
+    decided: Json
+
+
+def _of_result(
+    kind: Kind,
+    problem: Any,
+    result: str,
+    settings: Mapping[str, str],
+    how: Json,
+    draw: _Draws | None,
+) -> _Replayed:
+    """Replay the plan in the file *result*, also under the noise of *draw* if given."""
+    from ioopt.sim.replication.noisy import noisy_makespans
+
+    plan = _plan(kind, problem, result, settings, how)
+    makespans: list[float] = []
+    with reading(result):
+        replayed = replay(problem, plan, **how)
+        if draw is not None:
+            makespans = noisy_makespans(problem, plan, *draw, **how)
+    decided = {"plan": plan.to_dict()} if "moves" in settings else {}
+    return _Replayed(replayed, makespans, decided)
+
+
+def _of_dispatcher(
+    kind: Kind,
+    problem: Any,
+    run: Callable[..., tuple[ReplicationPlan, Simulation]],
+    draw: _Draws | None,
+) -> _Replayed:
+    """Replay the dispatched *run* of *problem*, also under the noise of *draw*."""
+    made, dispatched = run()
+    replayed = with_bounds(kind, problem, dispatched)
+    makespans = []
+    if draw is not None:
+        for k in range(draw.number):
+            _, noisy = run(draw.noise, k + 1)
+            makespans.append(float(noisy.metrics["makespan_seconds"]))
+    return _Replayed(replayed, makespans, {"plan": made.to_dict()})
 
 
 def _dispatched(
@@ -236,16 +285,19 @@ def _dispatched(
     )
 
 
-def _require_option(option: str, file: str, kind: Kind) -> None:
-    """Raise UsageError when *option* does not exist for replays of the instance's
-    kind.
+def _require_options(asked: Iterable[str], file: str, kind: Kind) -> None:
+    """Raise UsageError when an option *asked* for does not exist for replays of the
+    instance's kind.
     """
-    if option in kind.replay_options:
-        return
-    able = [row.kind for row in registry.KINDS.values() if option in row.replay_options]
-    raise UsageError(
-        f"{option} belongs to {' and '.join(able)} instances, and {file} is {kind.kind}"
-    )
+    for option in asked:
+        if option in kind.replay_options:
+            continue
+        kinds = registry.KINDS.values()
+        able = [row.kind for row in kinds if option in row.replay_options]
+        raise UsageError(
+            f"{option} belongs to {' and '.join(able)} instances, and {file} is "
+            f"{kind.kind}"
+        )
 
 
 def _plan(

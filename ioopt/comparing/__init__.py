@@ -15,14 +15,10 @@ from ioopt.comparing.joined import is_universal, joined
 from ioopt.comparing.measures import Row, add_ratios, restrict, spent
 from ioopt.comparing.runs import (
     Runs,
-    baseline_of,
-    by_label,
-    compared_baseline,
     is_stored,
-    parts_by,
     runs_in,
+    told_again,
 )
-from ioopt.comparing.summary import summary_rows
 from ioopt.errors import (
     BackendMissingError,
     ExitCode,
@@ -32,23 +28,27 @@ from ioopt.errors import (
 )
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
 from ioopt.formats.native import is_sqlite, read_json
+from ioopt.loading import load, problem_from_dict
 from ioopt.options import backend_among, parse_solver, refuse_left_backend
 from ioopt.problems.base import Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
 from ioopt.run_statements import forbids_copies
-from ioopt.solving import load, problem_from_dict, solve
+from ioopt.solving import solve
 from ioopt.verdict import best_of, own_bound, strongest, strongest_sound
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ioopt.comparing.shown import Study
 
 
 MORE_COLUMNS = 2
 """The number of metrics, besides the measure, in the table that :func:`compare`
 returns.
 """
-Solvers = str | Callable[..., object] | Sequence[str | Callable[..., object]]
+Solver = str | Callable[..., object]
+Solvers = Solver | Sequence[Solver]
 
 
 def compare(
@@ -77,17 +77,9 @@ def compare(
         raise UsageError("baseline: the baseline of a summary: add summary=True")
     if by is not None and not summary:
         raise UsageError("by: the setting of a summary: add summary=True")
-    several, sources = _opened_all(source)
-    stored = [one for one in sources if isinstance(one, Runs)]
-    if stored:
-        if solvers is not None:
-            raise UsageError("stored runs are not solved again: leave out the solvers")
-        runs = joined(stored)
-        several = len(runs.instances) > 1
-    else:
-        runs = _run_all(sources, solvers, options)
     if summary:
-        return _summary_frame(runs, baseline, by)
+        return study(source, solvers, baseline=baseline, by=by, **options).summary()
+    several, runs = _runs(source, solvers, options)
     index = ["instance", "solver"] if several else ["solver"]
     by = runs.measure.name
     flat = []
@@ -100,6 +92,41 @@ def compare(
     return frame.reindex(
         columns=["status", by, "bound", "gap", "ratio_to_best", "seconds", *more]
     )
+
+
+def study(
+    source: Any,
+    solvers: Solvers | Mapping[str, Solver] | None = None,
+    *,
+    baseline: str | None = None,
+    by: str | None = None,
+    labels: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Study:
+    """Run *solvers* on *source* and return the comparison. This is the body of
+    :func:`ioopt.study`, which explains the parameters.
+    """
+    from ioopt.comparing.shown import Study
+
+    _, runs = _runs(source, solvers, options)
+    given = [f"{solver}={label}" for solver, label in (labels or {}).items()]
+    return Study(told_again(runs, baseline, given), by)
+
+
+def _runs(
+    source: Any, solvers: Solvers | Mapping[str, Solver] | None, options: Json
+) -> tuple[bool, Runs]:
+    """Return whether *source* may be several instances, and the runs of *solvers* on
+    it, or those that it has stored.
+    """
+    several, sources = _opened_all(source)
+    stored = [one for one in sources if isinstance(one, Runs)]
+    if not stored:
+        return several, _run_all(sources, solvers, options)
+    if solvers is not None:
+        raise UsageError("stored runs are not solved again: leave out the solvers")
+    runs = joined(stored)
+    return len(runs.instances) > 1, runs
 
 
 def opened(source: Any) -> Problem | Runs:
@@ -138,7 +165,9 @@ def _opened_all(source: Any) -> tuple[bool, list[Problem | Runs]]:
 
 
 def _run_all(
-    problems: Sequence[Any], solvers: Solvers | None, options: Mapping[str, Any]
+    problems: Sequence[Any],
+    solvers: Solvers | Mapping[str, Solver] | None,
+    options: Mapping[str, Any],
 ) -> Runs:
     """Run *solvers* on all *problems*, until the user interrupts."""
     rows: list[Row] = []
@@ -150,29 +179,9 @@ def _run_all(
     return Runs(rows, kind, measure_of(kind, options.get("measure")), None)
 
 
-def _summary_frame(runs: Runs, baseline: str | None, by: str | None) -> pd.DataFrame:
-    """Return the summary of *runs* as a DataFrame, indexed by the solver's name or,
-    with the name of a setting, *by*, by its value and the solver's name.
-    """
-    import pandas as pd
-
-    aliases = {**runs.aliases, **by_label(runs.labels)}
-    baseline = compared_baseline(baseline, runs.solvers, aliases)
-    chosen = str(baseline or runs.baseline or baseline_of(runs.kind, runs.solvers, 2))
-    if by is None:
-        rows = summary_rows(runs.rows, runs.kind, runs.measure, chosen)
-        return pd.DataFrame(rows).set_index("solver")
-    lines = [
-        {by: part.value, **row._asdict()}
-        for part in parts_by(runs, by)
-        for row in summary_rows(part.rows, runs.kind, runs.measure, chosen)
-    ]
-    return pd.DataFrame(lines).set_index([by, "solver"])
-
-
 def compare_rows(
     source: Any,
-    solvers: Solvers | None = None,
+    solvers: Solvers | Mapping[str, Solver] | None = None,
     *,
     measure: str | None = None,
     settings: Mapping[str, object] | None = None,
@@ -181,7 +190,8 @@ def compare_rows(
     """Return the rows of :func:`compare` as dictionaries; each is a result without plan
     and schedule.
 
-    *settings* go to every solver that knows them, and ``backend`` goes to every solver
+    The keys of a mapping of solvers are the names of their rows. *settings* go to every
+    solver that knows them, and ``backend`` goes to every solver
     that has it. A setting or backend that no solver knows is a UsageError. A solver
     that fails, that breaks a rule, or whose backend is not installed has a row with
     status ``error`` and no figures. A solver that cannot take the instance has a row
@@ -194,10 +204,16 @@ def compare_rows(
     if isinstance(solvers, str) or callable(solvers):
         solvers = [solvers]
     common = settings or {}
-    chosen = [
-        _chosen(kind, solver, common)
-        for solver in solvers or default_solvers(kind, problem)
-    ]
+    if solvers and isinstance(solvers, Mapping):
+        chosen = [
+            _chosen(kind, solver, common)._replace(text=name)
+            for name, solver in solvers.items()
+        ]
+    else:
+        chosen = [
+            _chosen(kind, solver, common)
+            for solver in solvers or default_solvers(kind, problem)
+        ]
     _require_known(common, chosen)
     options["backend"] = _backend_of(options.get("backend"), chosen)
     rows: list[Row] = []

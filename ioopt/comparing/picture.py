@@ -227,45 +227,65 @@ def plot_ratios(
     beside a picture of *width* millimetres (None: a plain one). Raises UsageError if
     the math in a name cannot be drawn.
     """
-    letters = math.inf if width is None else _letters(width)
-    named = [_names_of(panel) for panel in panels]
-    every = [name for some in named for name in some]
-    for name in every:
-        require_math(name)
-    above = max(map(drawn_length, every)) > BESIDE * letters
-    if above:
-        named = [
-            [folded(name, int(letters) - MEAN_LETTERS) for name in some]
-            for some in named
-        ]
-        heights = [_height(names, LINE) + ROOM * len(names) for names in named]
-    else:
-        named = [_folded(some, width) for some in named]
-        heights = [_height(names, 0.42) for names in named]
-    figure = new_axes(8, 1.3 + sum(heights) + HEADING * (len(panels) - 1)).figure
+    names = _names_to_fit(panels, width)
+    more = HEADING * (len(panels) - 1)
+    figure = new_axes(8, 1.3 + sum(names.heights) + more).figure
     figure.clear()
     drawn = figure.subplots(
-        len(panels), 1, sharex=True, squeeze=False, height_ratios=heights
+        len(panels), 1, sharex=True, squeeze=False, height_ratios=names.heights
     )[:, 0]
-    for axes, panel, names in zip(drawn, panels, named, strict=True):
-        _draw_panel(axes, panel, names, above, axes is drawn[0])
-        axes.axvline(1.0, **LIMIT | ({} if width is None else {"lw": 1.0}))
+    limit = LIMIT if width is None else LIMIT | {"lw": 1.0}
+    for axes, panel, lines in zip(drawn, panels, names.folded, strict=True):
+        _draw_panel(axes, panel, lines, names.above, axes is drawn[0])
+        axes.axvline(1.0, **limit)
         axes.spines[["top", "right"]].set_visible(False)
     last = drawn[-1]
-    known = [
-        pair.ratio
-        for panel in panels
-        for pairs in panel.ratios.values()
-        for pair in pairs
-    ]
-    _ratio_ticks(last, known, width)
-    said = _pairs_said(panels[0]) if len(panels) == 1 else ""
-    last.set_xlabel(f"{words} (factor){said and ', '}{said}")
+    _ratio_ticks(last, panels, width)
+    words += " (factor)"
     if len(panels) == 1:
+        last.set_xlabel(_with_pairs(words, panels[0]))
         last.set_title(title, fontsize="small", pad=14)
-    elif width is None:
+        return last
+    last.set_xlabel(words)
+    if width is None:
         figure.suptitle(title, fontsize="small")
     return last
+
+
+class _Names(NamedTuple):
+    """The names of the solvers of each panel, folded to fit, and the height in inches
+    of each panel; the names stand ``above`` their rows or beside them.
+    """
+
+    folded: list[list[str]]
+    heights: list[float]
+    above: bool
+
+
+def _names_to_fit(panels: Sequence[RatioPanel], width: float | None) -> _Names:
+    """Return the names of the solvers of *panels* in a picture of *width* millimetres
+    (None: a plain one). Raises UsageError if the math in a name cannot be drawn.
+    """
+    letters = math.inf if width is None else _letters(width)
+    named = [_names_of(panel) for panel in panels]
+    every = [name for names in named for name in names]
+    for name in every:
+        require_math(name)
+    if max(map(drawn_length, every)) <= BESIDE * letters:
+        beside = [_folded(names, width) for names in named]
+        return _Names(beside, [_height(names, 0.42) for names in beside], False)
+    most = int(letters) - MEAN_LETTERS
+    above = [[folded(name, most) for name in names] for names in named]
+    heights = [_height(names, LINE) + ROOM * len(names) for names in above]
+    return _Names(above, heights, True)
+
+
+def _with_pairs(text: str, panel: RatioPanel) -> str:
+    """Return *text* with the number of instances that the ratios of *panel* are of,
+    unless solvers differ in it.
+    """
+    said = _pairs_said(panel)
+    return f"{text}, {said}" if said else text
 
 
 def _pairs_said(panel: RatioPanel) -> str:
@@ -311,20 +331,26 @@ def _draw_panel(
             _above(axes, 1.0, place, f"{told}{mean:.3f}", "right")
         elif mean is not None:
             _beside(axes, place, f"{mean:.3f}")
+    _name_rows(axes, names, above, first)
+    axes.set_ylim(len(names) - 0.4, -0.9 if above else -0.6)
+    if panel.heading:
+        heading = _with_pairs(panel.heading, panel)
+        axes.set_title(heading, loc="left", fontsize="small", weight="bold")
+
+
+def _name_rows(axes: Any, names: Sequence[str], above: bool, first: bool) -> None:
+    """Write the *names* of the rows, *above* the rows or beside them; in the *first*
+    panel, say over the means beside the rows what they are.
+    """
     if above:
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         for place, name in enumerate(names):
             _above(axes, 0.0, place, name, "left")
-    else:
-        axes.set_yticks(range(len(names)), names, fontsize="small")
-        if first:
-            _beside(axes, -0.6, "geo. mean")
-    axes.set_ylim(len(names) - 0.4, -0.9 if above else -0.6)
-    if panel.heading:
-        said = _pairs_said(panel)
-        heading = f"{panel.heading}{said and ', '}{said}"
-        axes.set_title(heading, loc="left", fontsize="small", weight="bold")
+        return
+    axes.set_yticks(range(len(names)), names, fontsize="small")
+    if first:
+        _beside(axes, -0.6, "geo. mean")
 
 
 def _draw_ratios(axes: Any, place: int, pairs: Sequence[Pair]) -> float | None:
@@ -368,12 +394,14 @@ def _above(axes: Any, x: float, place: int, text: str, side: str) -> None:
     )
 
 
-def _ratio_ticks(axes: Any, known: Sequence[float], width: float | None) -> None:
-    """Scale the axis of the *known* ratios, and choose as many round ticks as there is
-    room for.
+def _ratio_ticks(axes: Any, panels: Sequence[RatioPanel], width: float | None) -> None:
+    """Scale the axis of the ratios in *panels*, and choose as many round ticks as there
+    is room for.
     """
     from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
+    every = [pairs for panel in panels for pairs in panel.ratios.values()]
+    known = [pair.ratio for pairs in every for pair in pairs]
     most = 10 if width is None else max(3, int(width / MM_PER_TICK))
     spread = max(known) / min(known) if known and min(known) > 0 else 1.0
     round_ticks = MaxNLocator(most, steps=[1, 2, 5, 10])

@@ -247,6 +247,17 @@ def compared_baseline(
     return solver
 
 
+def told_again(runs: Runs, baseline: str | None, labels: Iterable[str]) -> Runs:
+    """Return stored *runs* with the *baseline* and the *labels* given, if any."""
+    aliases = {**runs.aliases, **by_label(runs.labels)}
+    known = [f"{solver}={label}" for solver, label in runs.labels.items()]
+    given = parse_labels([*known, *labels], runs.solvers, aliases)
+    aliases |= by_label(given)
+    named = compared_baseline(baseline or runs.baseline, runs.solvers, aliases)
+    chosen = named or baseline_of(runs.kind, runs.solvers, len(runs.instances))
+    return runs._replace(baseline=chosen, labels=given)
+
+
 def by_label(labels: Mapping[str, str]) -> dict[str, str]:
     """Return the solvers, keyed by label."""
     return {label: solver for solver, label in labels.items()}

@@ -4,6 +4,7 @@ instances, and ratios to a baseline.
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from ioopt.comparing.measures import Row, spent, standing
@@ -245,42 +246,72 @@ def summary_text(
     In LaTeX the parts are groups of lines of one table. Remarks that hold for all parts
     stand once, at the end.
     """
-    found = {
-        told: summary_rows(rows, kind, measure, baseline)
-        for told, rows in parts.items()
-    }
-    every = [row for some in found.values() for row in some]
-    columns = _summary_columns(every, baseline)
-    names = ["solver", *chosen]
-    headers = [columns[name][0] for name in names]
-    lines = list(zip(*(columns[name][1:] for name in names), strict=True))
-    own, common = _own_and_common(
-        {told: _said(found[told], rows, baseline) for told, rows in parts.items()}
-    )
-    headings = {
-        told: f"{_and_count(told, rows)}, by {measure}; ratios to {baseline}"
-        for told, rows in parts.items()
-    }
+    summary = _Summary(parts, kind, measure, baseline, chosen)
     if form == "latex":
-        sides = "l" + "".join(SIDES.get(name, "r") for name in chosen)
-        groups = [(_and_count(told, parts[told]), len(found[told])) for told in parts]
-        if len(parts) == 1:
-            groups = []
-        table = render(headers, lines, form, sides=sides, groups=groups)
-        rest = [f"{told}: {text}" for told, some in own.items() for text in some]
-        return remarks([*headings.values(), *rest, *common], form, width) + table
-    if form == "table":
-        headers = [textwrap.fill(name.replace("/", "/ "), 8) for name in headers]
-    keep = 1 + sum(name not in DROPPED_LAST for name in chosen)
-    texts = []
-    for told, some in found.items():
-        shown, lines = lines[: len(some)], lines[len(some) :]
-        table = render(headers, shown, form, width=width, keep=keep)
-        below = remarks(own[told], form, width)
-        texts.append(headed(headings[told], table, form, width) + below)
-    if len(texts) > 1:
-        texts.append("")
-    return "\n".join(texts) + remarks(common, form, width)
+        return summary.in_latex(width)
+    return summary.as_tables(form, width)
+
+
+class _Summary:
+    """The summaries of *parts*, with the *chosen* columns, as they are shown."""
+
+    def __init__(
+        self,
+        parts: Mapping[str, Sequence[Row]],
+        kind: Kind,
+        measure: Metric,
+        baseline: str,
+        chosen: Sequence[str],
+    ) -> None:
+        self.chosen = chosen
+        self.counts = {told: _and_count(told, rows) for told, rows in parts.items()}
+        self.headings = {
+            told: f"{count}, by {measure}; ratios to {baseline}"
+            for told, count in self.counts.items()
+        }
+        found = {
+            told: summary_rows(rows, kind, measure, baseline)
+            for told, rows in parts.items()
+        }
+        self.lengths = {told: len(some) for told, some in found.items()}
+        every = [row for some in found.values() for row in some]
+        columns = _summary_columns(every, baseline)
+        shown = [columns[name] for name in ("solver", *chosen)]
+        self.headers, *self.lines = zip(*shown, strict=True)
+        said = {told: _said(found[told], parts[told], baseline) for told in parts}
+        self.own, self.common = _own_and_common(said)
+
+    def in_latex(self, width: int | None) -> str:
+        """Return one table, with the parts as groups of its lines if there are
+        several.
+        """
+        sides = "l" + "".join(SIDES.get(name, "r") for name in self.chosen)
+        groups = []
+        if len(self.lengths) > 1:
+            groups = [(self.counts[told], some) for told, some in self.lengths.items()]
+        table = render(self.headers, self.lines, "latex", sides=sides, groups=groups)
+        own = [f"{told}: {text}" for told, some in self.own.items() for text in some]
+        said = [*self.headings.values(), *own, *self.common]
+        return remarks(said, "latex", width) + table
+
+    def as_tables(self, form: Form, width: int | None) -> str:
+        """Return a table for each part, with its own remarks below it, and the common
+        remarks at the end.
+        """
+        headers = list(self.headers)
+        if form == "table":
+            headers = [textwrap.fill(name.replace("/", "/ "), 8) for name in headers]
+        keep = 1 + sum(name not in DROPPED_LAST for name in self.chosen)
+        texts = []
+        lines = iter(self.lines)
+        for told, length in self.lengths.items():
+            shown = list(islice(lines, length))
+            table = render(headers, shown, form, width=width, keep=keep)
+            below = remarks(self.own[told], form, width)
+            texts.append(headed(self.headings[told], table, form, width) + below)
+        if len(texts) > 1:
+            texts.append("")
+        return "\n".join(texts) + remarks(self.common, form, width)
 
 
 def _own_and_common(

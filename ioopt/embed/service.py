@@ -112,7 +112,8 @@ class Service:
         return versions()
 
     def _decide(self, message: Decide) -> Json:
-        from ioopt.solving import import_solver, load, solve
+        from ioopt.loading import load
+        from ioopt.solving import import_solver, solve
 
         deadline = message.deadline
         begun = time.monotonic()

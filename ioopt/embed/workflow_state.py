@@ -101,16 +101,7 @@ def resumed(state: Json, stored: bool) -> WorkflowRun:
     run.written = {run.known_file(name) for name in state["written"]}
     run.lost = {range(len(run.nodes))[i] for i in state["down"]}
     _resume_nodes(run, state)
-    # States of earlier versions do not say what is arriving and what has failed.
-    for i, copies in enumerate(state.get("arriving", ())):
-        _resume_copies(run, i, copies)
-    run.overfull = {range(len(run.nodes))[i] for i in state.get("overfull", ())}
-    run.node_changes = int(state.get("node_changes", 0))
-    run.attempts = {name: int(n) for name, n in state.get("attempts", {}).items()}
-    for k, _, _ in run.running_tasks():
-        run.attempts.setdefault(run.task(k).id, 1)
-    for name, i in state.get("failed_on", {}).items():
-        run.failed_on[run.place[name]] = range(len(run.nodes))[i]
+    _resume_faults(run, state)
     for k in range(len(tasks)):
         run.is_not_ready(k)
         run.now_ready(k)
@@ -144,6 +135,22 @@ def _resume_nodes(run: WorkflowRun, state: Json) -> None:
         node = run.nodes[i]
         if len(idle) + sum(run.task(k).cores for k in busy) != node.cores:
             raise ValueError(f"node {node.id!r}: cores")
+
+
+def _resume_faults(run: WorkflowRun, state: Json) -> None:
+    """Restore what is arriving, what has failed and what has changed.
+
+    States of earlier versions do not say it.
+    """
+    for i, copies in enumerate(state.get("arriving", ())):
+        _resume_copies(run, i, copies)
+    run.overfull = {range(len(run.nodes))[i] for i in state.get("overfull", ())}
+    run.node_changes = int(state.get("node_changes", 0))
+    run.attempts = {name: int(n) for name, n in state.get("attempts", {}).items()}
+    for k, _, _ in run.running_tasks():
+        run.attempts.setdefault(run.task(k).id, 1)
+    for name, i in state.get("failed_on", {}).items():
+        run.failed_on[run.place[name]] = range(len(run.nodes))[i]
 
 
 def _resume_copies(run: WorkflowRun, i: int, copies: Any) -> None:

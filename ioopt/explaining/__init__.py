@@ -2,7 +2,7 @@
 would help most.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -23,10 +23,11 @@ from ioopt.families import (
     Turn,
 )
 from ioopt.known_plans import known_plans
+from ioopt.loading import load
 from ioopt.problems.base import Json
 from ioopt.registry import measure_of
 from ioopt.result import Result, measured
-from ioopt.solving import load, solve
+from ioopt.solving import solve
 from ioopt.tables import percent
 from ioopt.units import quantity, title
 from ioopt.verdict import best_of, own_bound, strongest_sound
@@ -78,8 +79,17 @@ class Explanation:
     addends: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
-def explain(source: Any, result: Result) -> Explanation:
+Progress = Callable[[int, int, str], None]
+"""Function: steps done, steps in all, words about the steps."""
+
+
+def _silent(done: int, total: int, words: str) -> None:
+    """Show nothing of the progress."""
+
+
+def explain(source: Any, result: Result, progress: Progress = _silent) -> Explanation:
     """Explain *result* on its instance, with 10 % more of each resource in turn.
+    *progress* is called after each search and after the replays for each resource.
 
     The plan of *result* is replayed with more of each resource, and a solver looks for
     a better plan. This solver is the one of *result* if its answer does not depend on
@@ -105,7 +115,7 @@ def explain(source: Any, result: Result) -> Explanation:
         raise UsageError(
             f"the result does not hold on this instance ({found[0]}); see ioopt check"
         )
-    trials = _Trials(result, kind, measure_of(kind))
+    trials = _Trials(result, kind, measure_of(kind), progress)
     trials.choose_solver(problem)
     knobs, proven, noise = _tried(trials, problem, kind.knobs())
     sentences = (
@@ -160,10 +170,24 @@ class _Trials:
     at_hand: Result
     kind: Kind
     measure: Metric
+    progress: Progress
     solver: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     searching: bool = False
     plans: list[Json] = field(default_factory=list)
+    steps: int = 0
+    steps_in_all: int = 0
+
+    def plan_steps(self, variants: int) -> None:
+        """Count the steps of the unchanged instance and of its *variants*: the searches
+        and the replays of each, and a second search of the unchanged one.
+        """
+        self.steps_in_all = 2 * (1 + variants) + self.searching
+
+    def step(self) -> None:
+        """Show that one more step is done."""
+        self.steps += 1
+        self.progress(self.steps, self.steps_in_all, "searches and replays")
 
     def choose_solver(self, problem: Any) -> None:
         """Choose the solver that looks for better plans of *problem*."""
@@ -201,6 +225,7 @@ class _Trials:
         *seeds_later* is added to the seed of the given result.
         """
         if self.solver is None:
+            self.step()
             return None
         try:
             found = solve(
@@ -214,6 +239,8 @@ class _Trials:
             )
         except NotApplicableError:
             return None
+        finally:
+            self.step()
         if found.value is not None:
             self._keep(found.plan)
         return found.value
@@ -228,6 +255,7 @@ class _Trials:
                 again = solve(data, partial(_as_it_is, plan), measure=self.measure.name)
                 if again.value is not None:
                     sound.append(again)
+        self.step()
         return sound
 
     def best(self, values: Iterable[float | None]) -> float | None:
@@ -259,6 +287,7 @@ def _tried(
         data = deepcopy(plain)
         if turn(data):
             variants[resource] = data
+    trials.plan_steps(len(variants))
     searched = [trials.solved(plain, later) for later in range(1 + trials.searching)]
     found = {resource: trials.solved(data) for resource, data in variants.items()}
     at_hand = measured(trials.at_hand.summary(), trials.measure.name)
@@ -326,9 +355,11 @@ def _standing(result: Result, measure: Metric, same: Knob) -> str:
     name = title(measure.name)
     if value is None:
         return f"{result.solver} has no sound plan: its status is {result.status}."
-    text = f"The {name} of {result.solver}'s plan is {quantity(measure.name, value)}"
-    if same.value is not None and abs(same.value - value) > 1e-9 * abs(value):
-        text += f" (best plan found: {quantity(measure.name, same.value, value)})"
+    told = quantity(measure.name, value)
+    text = f"The {name} of {result.solver}'s plan is {told}"
+    if same.value is not None:
+        best = quantity(measure.name, same.value, value)
+        text += f" (best plan found: {best})" if best != told else ""
     if same.bound is None or not value:
         return f"{text}; how far the best plan is from it is not known."
     left = _gain(measure, value, same.bound) or 0.0

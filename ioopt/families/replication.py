@@ -276,8 +276,8 @@ class Replication(Kind):
         self, problem: ReplicationProblem
     ) -> tuple[str, Mapping[str, int]]:
         tasks = max(1, len(problem.tasks))
-        # A replay takes a time in proportion to the tasks.
-        return "link-aware", {"evaluations": max(20, min(1000, 200_000 // tasks))}
+        # Not in proportion: above some 1,000 tasks only the list schedulers plan.
+        return "link-aware", {"evaluations": max(8, min(1000, 8 * 10**9 // tasks**3))}
 
     def models(self) -> Models:
         from ioopt.solvers.replication.exported import MODELS

@@ -163,16 +163,10 @@ def built(
         node["disk_bytes"] = disks[node.pop("disk")][0]
         node["staging"] = machine.staging or part.staging
     remarks += [remark for _, remark in disks.values() if remark]
-    assumed = {
-        rate: getattr(machine, rate)
-        for rate in ("remote_rate", "replica_rate")
-        if rate not in machine.stated()
-    }
-    if assumed:
-        head = {**head, "meta": {**(head.get("meta") or {}), ASSUMED_RATES: assumed}}
     document = {
         **_products(machine),
         **head,
+        **_with_assumed_rates(head, machine),
         "network": {
             "remote_bytes_per_second": machine.remote_rate,
             "replica_bytes_per_second": machine.replica_rate,
@@ -189,6 +183,17 @@ def built(
     cores = max(node["cores"] for node in nodes)
     synthetic = {"machine": _assumed(machine, cores, recorded), **part.invented}
     return imported(ReplicationProblem, document, said, name, synthetic)
+
+
+def _with_assumed_rates(head: Json, machine: Machine) -> Json:
+    """Return the ``meta`` of *head* with the rates that *machine* assumes; empty if it
+    assumes none.
+    """
+    rates = {"remote_rate", "replica_rate"} - machine.stated()
+    if not rates:
+        return {}
+    assumed = {rate: getattr(machine, rate) for rate in sorted(rates)}
+    return {"meta": {**(head.get("meta") or {}), ASSUMED_RATES: assumed}}
 
 
 def _products(machine: Machine) -> Json:

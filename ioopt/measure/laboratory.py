@@ -510,18 +510,18 @@ def measure(
                 f"the time limit reduced the {problem.runs} runs (to 1 at least): "
                 f"{rest}"
             )
-    drawn = 0
     if points:
+        drawn = 0
         for at, app in enumerate(problem.applications):
             curves = runs.curves(app, points, deadline)
             if curves:
                 found[at] = found[at].model_copy(update={"curves": curves})
                 drawn += 1
-    if points and drawn < len(found):
-        notes.append(
-            f"characteristic plots of {drawn} of {len(found)} applications: no time "
-            "was left for the others; give more time, fewer runs or points=0"
-        )
+        if drawn < len(found):
+            notes.append(
+                f"characteristic plots of {drawn} of {len(found)} applications: no "
+                "time was left for the others; give more time, fewer runs or points=0"
+            )
     slopes = PerturbationSlopes(
         processors=problem.processors, applications=tuple(found)
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ioopt.errors import UsageError
@@ -147,6 +147,7 @@ def plot_timeline(
         title += f", the first {len(names)} of {len(timeline.resources)} {rows}s"
     row_of = {name: row for row, name in enumerate(names)}
     shown = [item for item in timeline.intervals if item.resource in row_of]
+    marks = [item for item in timeline.marks if item.resource in row_of]
     place = Rows(row_of, shown)
     if axes is None:
         above = True
@@ -157,36 +158,196 @@ def plot_timeline(
     axes.set_ylim(len(names) - 0.5, -0.5)
     if idle and shown:
         axes.barh(range(len(names)), last / unit.size, 0.76, color=IDLE, linewidth=0)
-    marks: list[Interval] = []
-    if len(shown) <= MOST_SPANS:
-        marks = [item for item in timeline.marks if item.resource in row_of]
-    _draw_spans(axes, shown, place, unit)
-    arrows = _draw_arrows(axes, shown, place, unit)
-    _draw_marks(axes, marks, row_of, unit)
-    kinds = {item.kind for item in [*shown, *marks]}
-    if _frame_critical(axes, shown, place, unit):
-        kinds.add("critical")
-    if idle:
-        kinds.add("idle")
+    chart = _Chart(axes, shown, place, unit)
+    entries = chart.draw([] if chart.is_dense else marks, idle)
     name_rows(axes, names)
     axes.set_ylabel(rows)
     label_axis(axes.xaxis, "time", unit.name)
-    entries = patches(kinds)
-    if arrows:
-        entries.append(_arrow_entry())
-    boxes = list(_boxes(shown, place, unit))
-    if boxes:
-        # Its place is kept before names are written, since it may narrow the boxes.
-        entries.append(_unnamed())
-    finish(axes, title, [] if above else entries)
-    legend: Any = axes.get_legend()
-    if above:
-        legend = legend_above(axes.figure, entries)
-    written = name_boxes(axes, boxes) if len(shown) <= MOST_SPANS else []
-    if boxes and len(written) == len(boxes):
-        legend.get_texts()[-1].set_visible(False)
-        legend.get_patches()[-1].set_visible(False)
+    chart.explain(title, entries, above)
     return axes
+
+
+@dataclass(frozen=True)
+class _Chart:
+    """The intervals ``shown`` in ``axes``, each at its ``place``, with times in
+    ``unit``.
+    """
+
+    axes: Axes
+    shown: Sequence[Interval]
+    place: Rows
+    unit: Unit
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether there are too many intervals for edges, marks and names."""
+        return len(self.shown) > MOST_SPANS
+
+    @property
+    def width(self) -> float:
+        """The length of the time axis, in its unit."""
+        left, right = self.axes.get_xlim()
+        return abs(right - left)
+
+    def draw(self, marks: Sequence[Interval], idle: bool) -> list[Any]:
+        """Draw intervals, arrows, *marks* and frames; return the entries of the legend,
+        with one for time that is drawn as *idle*.
+        """
+        kinds = {item.kind for item in [*self.shown, *marks]}
+        if idle:
+            kinds.add("idle")
+        self._draw_spans()
+        arrows = self._draw_arrows()
+        self._draw_marks(marks)
+        if self._frame_critical():
+            kinds.add("critical")
+        entries = patches(kinds)
+        if arrows:
+            entries.append(_arrow_entry())
+        return entries
+
+    def explain(self, title: str, entries: list[Any], above: bool) -> None:
+        """Write the *title*, the legend with its *entries*, and names into the boxes;
+        the legend says if names do not fit.
+        """
+        boxes = list(self._boxes())
+        if boxes:
+            # Its place is kept before names are written, since it may narrow the boxes.
+            entries = [*entries, _unnamed()]
+        finish(self.axes, title, [] if above else entries)
+        legend: Any = self.axes.get_legend()
+        if above:
+            legend = legend_above(self.axes.figure, entries)
+        written = [] if self.is_dense else name_boxes(self.axes, boxes)
+        if boxes and len(written) == len(boxes):
+            legend.get_texts()[-1].set_visible(False)
+            legend.get_patches()[-1].set_visible(False)
+
+    def _draw_spans(self) -> None:
+        """Draw the intervals, as one collection for each kind of interval; this is fast
+        for any number of intervals.
+        """
+        for kind in sorted({item.kind for item in self.shown}):
+            corners = self._corners([item for item in self.shown if item.kind == kind])
+            colour = role(kind)[1]
+            edges: str | list[str] = "none"
+            if not self.is_dense:
+                # White edges separate neighbours, but would hide narrow intervals.
+                edges = []
+                for start, end, *_ in corners:
+                    wide = end - start > 0.008 * self.width
+                    edges.append("white" if wide else colour)
+            rectangles(self.axes, corners, colour, edges)
+
+    def _draw_arrows(self) -> bool:
+        """Draw an arrow to each copy from the node that sends it, unless there are too
+        many copies; tell whether any arrow was drawn.
+        """
+        copies = [
+            item
+            for item in self.shown
+            if item.kind == "copy" and item.info.get("source") in self.place.row_of
+        ]
+        if len(copies) > MOST_ARROWS:
+            return False
+        at_once: dict[float, list[Interval]] = {}
+        for item in copies:
+            at_once.setdefault(item.start + item.end, []).append(item)
+        for items in at_once.values():
+            for k, item in enumerate(items):
+                self._draw_arrow(item, (k - (len(items) - 1) / 2) * ARROW_SHIFT)
+        return bool(copies)
+
+    def _draw_arrow(self, item: Interval, shift: float) -> None:
+        """Draw an arrow from a dot in the row of the sending node to the box of the
+        copy *item*, *shift* points to the right of the middle of the box.
+        """
+        from matplotlib.lines import Line2D
+        from matplotlib.patches import FancyArrowPatch
+        from matplotlib.transforms import ScaledTranslation
+
+        source = self.place.row_of[str(item.info["source"])]
+        low, height = self.place(item)
+        begin, end = source + FILLED / 2, low
+        if low < source:
+            begin, end = source - FILLED / 2, low + height
+        middle = (item.start + item.end) / 2 / self.unit.size
+        scale = self.axes.figure.dpi_scale_trans
+        shifted = self.axes.transData + ScaledTranslation(shift / 72, 0, scale)
+        style: dict[str, Any] = {"color": BLACK, "alpha": 0.75, "transform": shifted}
+        arrow = FancyArrowPatch(
+            (middle, begin),
+            (middle, end),
+            arrowstyle="-|>",
+            mutation_scale=9,
+            lw=0.9,
+            shrinkA=0,
+            shrinkB=0,
+            **style,
+        )
+        self.axes.add_patch(arrow)
+        dot = Line2D([middle], [begin], marker="o", markersize=3, **style)
+        self.axes.add_artist(dot)
+
+    def _draw_marks(self, marks: Sequence[Interval]) -> None:
+        """Draw *marks* at the top of their rows; a number says how many are at one
+        place, as far as the eye can tell, unless there are too many marks.
+        """
+        row_of = self.place.row_of
+        step = SAME_PLACE * self.width
+        few = len(marks) <= MOST_LARGE_MARKS
+        size = SMALL_MARK
+        if few and len(row_of) <= MOST_HIGH_ROWS:
+            size = MARK["markersize"]
+        for kind in sorted({item.kind for item in marks}):
+            places: Counter[tuple[float, float]] = Counter()
+            for item in marks:
+                if item.kind == kind:
+                    time = round(item.start / self.unit.size / step) * step
+                    places[time, row_of[item.resource] - 0.44] += 1
+            colour = role(kind)[1]
+            style: dict[str, Any] = MARK | {"markersize": size, "color": colour}
+            self.axes.plot(*zip(*places), **style)
+            for place, count in places.items():
+                if few and count > 1:
+                    self.axes.annotate(
+                        str(count),
+                        place,
+                        (size, 0),
+                        textcoords="offset points",
+                        va="center",
+                        fontsize="x-small",
+                        color=colour,
+                    )
+
+    def _frame_critical(self) -> bool:
+        """Frame the intervals of the critical path; tell whether there are any."""
+        critical = [item for item in self.shown if item.info.get("critical")]
+        if critical:
+            corners = self._corners(critical)
+            rectangles(self.axes, corners, "none", BLACK, width=FRAME)
+        return bool(critical)
+
+    def _corners(
+        self, items: Sequence[Interval]
+    ) -> list[tuple[float, float, float, float]]:
+        """Return (left, right, low, height) of each of *items*."""
+        size = self.unit.size
+        return [
+            (item.start / size, item.end / size, *self.place(item)) for item in items
+        ]
+
+    def _boxes(self) -> Iterator[Box]:
+        """Yield a box for each interval whose label differs from the name of its
+        row.
+        """
+        for item in self.shown:
+            if item.label == item.resource:
+                continue
+            low, height = self.place(item)
+            start = item.start / self.unit.size
+            width = item.duration / self.unit.size
+            yield Box(start, low, width, height, item.label, role(item.kind)[1])
 
 
 def _axes_of(place: Rows) -> Axes:
@@ -219,63 +380,6 @@ def _arrow_entry() -> Any:
     )
 
 
-def _draw_arrows(
-    axes: Axes, shown: Sequence[Interval], place: Rows, unit: Unit
-) -> bool:
-    """Draw an arrow to each copy from the node that sends it, unless there are too many
-    copies; tell whether any arrow was drawn.
-    """
-    copies = [
-        item
-        for item in shown
-        if item.kind == "copy" and item.info.get("source") in place.row_of
-    ]
-    if len(copies) > MOST_ARROWS:
-        return False
-    at_once: dict[float, list[Interval]] = {}
-    for item in copies:
-        at_once.setdefault(item.start + item.end, []).append(item)
-    for items in at_once.values():
-        for k, item in enumerate(items):
-            shift = (k - (len(items) - 1) / 2) * ARROW_SHIFT
-            _draw_arrow(axes, item, place, unit, shift)
-    return bool(copies)
-
-
-def _draw_arrow(
-    axes: Axes, item: Interval, place: Rows, unit: Unit, shift: float
-) -> None:
-    """Draw an arrow from a dot in the row of the sending node to the box of the copy
-    *item*, *shift* points to the right of the middle of the box.
-    """
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import FancyArrowPatch
-    from matplotlib.transforms import ScaledTranslation
-
-    source = place.row_of[str(item.info["source"])]
-    low, height = place(item)
-    begin, end = source + FILLED / 2, low
-    if low < source:
-        begin, end = source - FILLED / 2, low + height
-    middle = (item.start + item.end) / 2 / unit.size
-    scale = axes.figure.dpi_scale_trans
-    shifted = axes.transData + ScaledTranslation(shift / 72, 0, scale)
-    style: dict[str, Any] = {"color": BLACK, "alpha": 0.75, "transform": shifted}
-    arrow = FancyArrowPatch(
-        (middle, begin),
-        (middle, end),
-        arrowstyle="-|>",
-        mutation_scale=9,
-        lw=0.9,
-        shrinkA=0,
-        shrinkB=0,
-        **style,
-    )
-    axes.add_patch(arrow)
-    dot = Line2D([middle], [begin], marker="o", markersize=3, **style)
-    axes.add_artist(dot)
-
-
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
     """Write the names of the rows, in a smaller font if there are many rows."""
     size: str | int = 6
@@ -287,17 +391,6 @@ def name_rows(axes: Axes, names: Sequence[str]) -> None:
     axes.set_yticks(range(len(names)), labels, fontsize=size)
 
 
-def _corners(
-    items: Sequence[Interval], place: Rows, unit: Unit
-) -> list[tuple[float, float, float, float]]:
-    """Return (left, right, low, height) of each of *items*, with times in *unit*."""
-    found = []
-    for item in items:
-        low, height = place(item)
-        found.append((item.start / unit.size, item.end / unit.size, low, height))
-    return found
-
-
 def _height(rows: int) -> float:
     """Return the height in inches of a figure with *rows* rows."""
     inches = 0.15
@@ -306,34 +399,6 @@ def _height(rows: int) -> float:
     elif rows <= 30:
         inches = 0.26
     return 1.0 + max(1.0, rows * inches)
-
-
-def _draw_spans(axes: Axes, shown: Sequence[Interval], place: Rows, unit: Unit) -> None:
-    """Draw the intervals *shown*, as one collection for each kind of interval; this is
-    fast for any number of intervals.
-    """
-    width = abs(axes.get_xlim()[1] - axes.get_xlim()[0])
-    for kind in sorted({item.kind for item in shown}):
-        corners = _corners([item for item in shown if item.kind == kind], place, unit)
-        colour = role(kind)[1]
-        edges: str | list[str] = "none"
-        if len(shown) <= MOST_SPANS:
-            # White edges separate neighbours, but would hide narrow intervals.
-            edges = []
-            for start, end, *_ in corners:
-                edges.append("white" if end - start > 0.008 * width else colour)
-        rectangles(axes, corners, colour, edges)
-
-
-def _frame_critical(
-    axes: Axes, shown: Sequence[Interval], place: Rows, unit: Unit
-) -> bool:
-    """Frame the intervals of the critical path; tell whether there are any."""
-    critical = [item for item in shown if item.info.get("critical")]
-    if critical:
-        corners = _corners(critical, place, unit)
-        rectangles(axes, corners, "none", BLACK, width=FRAME)
-    return bool(critical)
 
 
 def rectangles(
@@ -370,50 +435,6 @@ def rectangles(
         ),
         autolim=False,
     )
-
-
-def _draw_marks(
-    axes: Axes, marks: Sequence[Interval], row_of: Mapping[str, int], unit: Unit
-) -> None:
-    """Draw marks at the top of their rows; a number says how many are at one place, as
-    far as the eye can tell, unless there are too many marks.
-    """
-    step = SAME_PLACE * abs(axes.get_xlim()[1] - axes.get_xlim()[0])
-    few = len(marks) <= MOST_LARGE_MARKS
-    size = SMALL_MARK
-    if few and len(row_of) <= MOST_HIGH_ROWS:
-        size = MARK["markersize"]
-    for kind in sorted({item.kind for item in marks}):
-        mine = [item for item in marks if item.kind == kind]
-        places: Counter[tuple[float, float]] = Counter()
-        for item in mine:
-            time = round(item.start / unit.size / step) * step
-            places[time, row_of[item.resource] - 0.44] += 1
-        colour = role(kind)[1]
-        style: dict[str, Any] = MARK | {"markersize": size, "color": colour}
-        axes.plot(*zip(*places), **style)
-        for place, count in places.items():
-            if few and count > 1:
-                axes.annotate(
-                    str(count),
-                    place,
-                    (size, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize="x-small",
-                    color=colour,
-                )
-
-
-def _boxes(shown: Sequence[Interval], place: Rows, unit: Unit) -> Iterator[Box]:
-    """Yield a box for each interval whose label differs from the name of its row."""
-    for item in shown:
-        if item.label == item.resource:
-            continue
-        low, height = place(item)
-        start = item.start / unit.size
-        width = item.duration / unit.size
-        yield Box(start, low, width, height, item.label, role(item.kind)[1])
 
 
 def plot_replication(

@@ -7,7 +7,7 @@ from typing import Any
 from ioopt.plot.layout import finish, legend_beside, new_axes, shortened
 from ioopt.plot.palette import BLUE, BOUND, GREEN, ORANGE, OTHERS, VERMILLION, series
 from ioopt.problems.base import Json
-from ioopt.problems.flexgang.message_counts import GangednessVerdicts
+from ioopt.problems.flexgang.message_counts import GangednessVerdicts, Verdict
 from ioopt.problems.flexgang.perturbation import PerturbationSlopes
 from ioopt.problems.flexgang.quantum_model import QuantumMeasures
 
@@ -150,42 +150,13 @@ def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
     Applications whose ratio is 0 or unknown are named but not drawn. Thresholds are
     short dashed lines.
     """
-    from matplotlib.lines import Line2D
-
     items = found.applications
+    verdicts = [item.verdict for item in items]
     axes = new_axes(8.0, min(14.0, 1.2 + 0.35 * len(items)))
     axes.set_xscale("log")
     drawn = [0.02, 1.0]
-    shown = set()
-    for place, verdict in enumerate(item.verdict for item in items):
-        if verdict.threshold:
-            axes.vlines(
-                verdict.threshold, place - 0.4, place + 0.4, BOUND, "dashed", lw=0.8
-            )
-        if not verdict.ratio:
-            continue
-        colour, marker = VERDICTS[verdict.gangedness]
-        axes.plot(verdict.ratio, place, marker, color=colour)
-        shown.add(verdict.gangedness)
-        drawn.append(verdict.ratio)
-        if verdict.low is not None and verdict.high is not None:
-            # An interval that reaches 0 leaves the logarithmic axis.
-            axes.hlines(place, max(verdict.low, TICKS[0] / 100), verdict.high, colour)
-            drawn += [end for end in (verdict.low, verdict.high) if end > 0]
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=colour,
-            marker=marker,
-            ls="none",
-            label=f"{name}, 90 % interval",
-        )
-        for name, (colour, marker) in VERDICTS.items()
-        if name in shown
-    ]
-    if any(item.verdict.threshold for item in items):
-        handles.append(Line2D([], [], color=BOUND, ls="--", lw=0.8, label="threshold"))
+    for place, verdict in enumerate(verdicts):
+        drawn += _draw_verdict(axes, place, verdict)
     axes.set_xticks(TICKS, [f"{tick:g}" for tick in TICKS])
     axes.set_xlim(min(drawn) / 1.3, max(drawn) * 1.3)
     axes.minorticks_off()
@@ -197,4 +168,46 @@ def plot_message_counts(found: GangednessVerdicts, title: str = "") -> Any:
     axes.invert_yaxis()
     axes.set_ylabel("application (gangedness)")
     axes.set_xlabel("messages in disturbed quanta / messages in gang quanta (factor)")
-    return finish(axes, title, handles)
+    return finish(axes, title, _entries_for(verdicts))
+
+
+def _draw_verdict(axes: Any, place: int, verdict: Verdict) -> list[float]:
+    """Draw the threshold, the ratio and its interval in the row at *place*, as far as
+    they are known; return the ratios drawn that are on a logarithmic axis.
+    """
+    if verdict.threshold:
+        low, high = place - 0.4, place + 0.4
+        axes.vlines(verdict.threshold, low, high, BOUND, "dashed", lw=0.8)
+    if not verdict.ratio:
+        return []
+    colour, marker = VERDICTS[verdict.gangedness]
+    axes.plot(verdict.ratio, place, marker, color=colour)
+    if verdict.low is None or verdict.high is None:
+        return [verdict.ratio]
+    # An interval that reaches 0 leaves the logarithmic axis.
+    axes.hlines(place, max(verdict.low, TICKS[0] / 100), verdict.high, colour)
+    return [x for x in (verdict.ratio, verdict.low, verdict.high) if x > 0]
+
+
+def _entries_for(verdicts: Sequence[Verdict]) -> list[Any]:
+    """Return the entries of the legend for the *verdicts* with a ratio, and for
+    thresholds.
+    """
+    from matplotlib.lines import Line2D
+
+    shown = {verdict.gangedness for verdict in verdicts if verdict.ratio}
+    entries = [
+        Line2D(
+            [],
+            [],
+            color=colour,
+            marker=marker,
+            ls="none",
+            label=f"{name}, 90 % interval",
+        )
+        for name, (colour, marker) in VERDICTS.items()
+        if name in shown
+    ]
+    if any(verdict.threshold for verdict in verdicts):
+        entries.append(Line2D([], [], color=BOUND, ls="--", lw=0.8, label="threshold"))
+    return entries

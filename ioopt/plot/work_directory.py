@@ -14,7 +14,7 @@ from ioopt.plot.layout import (
     new_axes,
     unit_for,
 )
-from ioopt.plot.palette import HUES, LIMIT, OTHERS, VERMILLION, series
+from ioopt.plot.palette import HUES, IDLE, LIMIT, OTHERS, VERMILLION, series
 from ioopt.problems.base import Json
 from ioopt.result import Result
 from ioopt.units import quantity
@@ -36,14 +36,11 @@ def plot_use(result: Result) -> Any:
     size = unit_for("bytes", max(quota or 0, result.metrics["peak_bytes"]))
     axes = new_axes(WIDTH, 5.0)
     below = axes.inset_axes([0, -0.75, 1, 0.55])
-    changes = {last}
-    for rows in stages.values():
-        changes.update(row[0] for row in rows)
+    changes = {row[0] for rows in stages.values() for row in rows} | {last}
     instants = sorted(changes)
-    levels = [_at(rows, instants) for rows in stages.values()]
     axes.stackplot(
         [at / time.size for at in instants],
-        [[y / size.size for y in row] for row in levels],
+        [_at(rows, instants, size) for rows in stages.values()],
         labels=list(stages),
         colors=[colours.get(name, OTHERS) for name in stages],
         step="post",
@@ -84,16 +81,18 @@ def _draw_tasks(
     return len(free)
 
 
-def _at(rows: Sequence[Sequence[float]], instants: Sequence[float]) -> list[float]:
-    """Return the values of a step function at *instants*; *rows* are its steps as
-    (instant, value).
+def _at(
+    rows: Sequence[Sequence[float]], instants: Sequence[float], unit: Unit
+) -> list[float]:
+    """Return the values of a step function at *instants*, in *unit*; *rows* are its
+    steps as (instant, value).
     """
     changes = {at: size for at, size in rows}
     found = []
     value = 0.0
     for at in instants:
         value = changes.get(at, value)
-        found.append(value)
+        found.append(value / unit.size)
     return found
 
 
@@ -105,19 +104,20 @@ def plot_frontier(
 
     *asked* is the answer at the quota that the user asked for, which is marked. Curves
     are steps: a plan also keeps every larger quota, and a bound also holds for every
-    smaller one.
+    smaller one. Quotas that no plan keeps are shaded, and have no bound.
     """
     axes = new_axes(WIDTH, 4)
     known = [*rows, asked] if asked else list(rows)
     known.sort(key=lambda row: row["quota_bytes"])
     size = unit_for("bytes", known[-1]["quota_bytes"])
-    found = [row for row in known if row["makespan_seconds"] is not None]
-    time = unit_for(
-        "seconds", max(row["makespan_seconds"] or row["bound"] for row in known)
-    )
+    too_small = [row["quota_bytes"] for row in known if row["status"] == INFEASIBLE]
+    bounded = [row for row in known if row["status"] != INFEASIBLE]
+    found = [row for row in bounded if row["makespan_seconds"] is not None]
+    times = [row["makespan_seconds"] or row["bound"] for row in bounded]
+    time = unit_for("seconds", max(times, default=0.0))
     for name, key, points, where, style in (
         ("found", "makespan_seconds", found, "post", series(0)),
-        ("proven bound", "bound", known, "pre", {**LIMIT, "marker": "."}),
+        ("proven bound", "bound", bounded, "pre", {**LIMIT, "marker": "."}),
     ):
         across = [row["quota_bytes"] / size.size for row in points]
         up = [row[key] / time.size for row in points]
@@ -130,11 +130,17 @@ def plot_frontier(
         axes.xaxis.set_major_formatter("{x:g}")
     else:
         axes.set_xlim(left=0)
+    if too_small:
+        left = axes.get_xlim()[0]
+        right = max(too_small) / size.size
+        axes.axvspan(left, right, color=IDLE, label="no plan fits", zorder=0)
+        axes.set_xlim(left=left)
     label_axis(axes.xaxis, "quota", size.name)
     label_axis(axes.yaxis, "makespan", time.name)
     return finish(axes, title)
 
 
+INFEASIBLE = "infeasible"
 WIDE = 4
 """The asked quota, as a multiple of the largest one of the curve, above which the axis
 of quotas is logarithmic.

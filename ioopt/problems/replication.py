@@ -8,7 +8,7 @@ files, may take several cores and may arrive later.
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
 from pydantic import (
     BeforeValidator,
@@ -528,34 +528,33 @@ class ReplicationProblem(base.Problem, base.Lean):
             return (
                 f"reads {wanted} bytes, but the largest disk holds {largest}; no node"
             )
-        needs = [(counted(task.cores, "core"), task.cores, "cores")]
-        if task.memory_bytes:
-            needs.append(
-                (f"{task.memory_bytes} bytes of memory", task.memory_bytes, "memory")
-            )
-        if not self.is_shared:
-            needs.append((f"{wanted} bytes of disk", wanted, "disk"))
-        most = {
-            "cores": _largest([node.cores for node in self.nodes]),
-            "memory": _largest([node.memory_bytes for node in self.nodes]),
-            "disk": _largest([node.disk_bytes for node in self.nodes]),
-        }
-        told = [f"{need} (most of a node: {most[what]})" for need, _, what in needs]
-        lacking = [
-            text
-            for text, (_, amount, what) in zip(told, needs, strict=True)
-            if most[what] != UNLIMITED and amount > int(most[what])
+        needs = [
+            Need(counted(task.cores, "core"), task.cores, [n.cores for n in self.nodes])
         ]
-        hint = ""
-        traced = "Nextflow" in str((self.meta or {}).get("source"))
-        if traced and self.predecessors[k] and not self.is_shared:
-            process = task.id.partition(" (")[0]
-            hint = (
-                " (if it reads only bytes of its own, import the trace with "
-                f"--reads-own {process})"
-            )
+        if task.memory_bytes:
+            memory = [node.memory_bytes for node in self.nodes]
+            told = f"{task.memory_bytes} bytes of memory"
+            needs.append(Need(told, task.memory_bytes, memory))
+        if not self.is_shared:
+            disks = [node.disk_bytes for node in self.nodes]
+            needs.append(Need(f"{wanted} bytes of disk", wanted, disks))
+        lacking = [need for need in needs if need.is_lacking] or needs
         return (
-            f"takes {', '.join(lacking or told)}{hint}; no node has all of it, so none"
+            f"takes {', '.join(map(str, lacking))}{self._own_bytes_hint(k)}; no node "
+            "has all of it, so none"
+        )
+
+    def _own_bytes_hint(self, k: int) -> str:
+        """Return the option that may help if task *k* is of a trace whose tasks are
+        assumed to read all files before them; else empty text.
+        """
+        traced = "Nextflow" in str((self.meta or {}).get("source"))
+        if not traced or not self.predecessors[k] or self.is_shared:
+            return ""
+        process = self.tasks[k].id.partition(" (")[0]
+        return (
+            " (if it reads only bytes of its own, import the trace with "
+            f"--reads-own {process})"
         )
 
     def require_products_on_nodes(self, what: str) -> None:
@@ -581,15 +580,29 @@ class ReplicationProblem(base.Problem, base.Lean):
             )
 
 
-UNLIMITED = "unlimited"
-"""The largest of some sizes, if one of them has no limit."""
+class Need(NamedTuple):
+    """What a task needs of a node, in words and as a number, and how much of it each
+    node has (None: unlimited).
+    """
 
+    text: str
+    amount: int
+    of_nodes: Sequence[int | None]
 
-def _largest(sizes: Sequence[int | None]) -> str:
-    """Return the largest of *sizes* as text; None is unlimited."""
-    if None in sizes:
-        return UNLIMITED
-    return str(max(size for size in sizes if size is not None))
+    @property
+    def most(self) -> int | None:
+        """The most that a node has."""
+        known = [amount for amount in self.of_nodes if amount is not None]
+        return max(known) if len(known) == len(self.of_nodes) else None
+
+    @property
+    def is_lacking(self) -> bool:
+        """Whether no node has as much."""
+        return self.most is not None and self.amount > self.most
+
+    def __str__(self) -> str:
+        most = "unlimited" if self.most is None else self.most
+        return f"{self.text} (most of a node: {most})"
 
 
 def _references(where: str, names: tuple[str, ...], files: dict[str, File]) -> None:

@@ -4,7 +4,7 @@ Sizes are in whole bytes, times in seconds. The model is ours; its rules B1 to B
 in docs/rules/work-directory.md.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from math import lcm
@@ -125,6 +125,18 @@ class WorkTask(base.Lean):
     scratch_bytes: base.Count = 0
     release_seconds: base.Seconds = 0.0
     sample: base.JobId | None = None
+
+    def copy_number(self, n: int, renamed: Mapping[str, str], sampled: bool) -> Self:
+        """Return copy *n* of the task, with its files *renamed*. Without samples in the
+        instance (*sampled* is false), *n* is its sample.
+        """
+        sample: int | str | None = n
+        if sampled:
+            sample = None if self.sample is None else f"{self.sample}#{n}"
+        told: base.Json = {"id": f"{self.id}#{n}", "sample": sample}
+        for key in ("inputs", "outputs"):
+            told[key] = tuple(renamed.get(f, f) for f in getattr(self, key))
+        return self.model_copy(update=told)
 
 
 class WorkFile(base.Lean):
@@ -367,15 +379,7 @@ class WorkDirectoryProblem(base.Problem):
         for n in range(1, count + 1):
             name = {file.id: f"{file.id}#{n}" for file in self.products}
             files += [f.model_copy(update={"id": name[f.id]}) for f in self.products]
-            for task in self.tasks:
-                sample: int | str | None = n
-                if sampled:
-                    named = task.sample is not None
-                    sample = f"{task.sample}#{n}" if named else None
-                told: base.Json = {"id": f"{task.id}#{n}", "sample": sample}
-                for key in ("inputs", "outputs"):
-                    told[key] = tuple(name.get(f, f) for f in getattr(task, key))
-                tasks.append(task.model_copy(update=told))
+            tasks += [task.copy_number(n, name, sampled) for task in self.tasks]
         data = {key: getattr(self, key) for key in ("cores", "quota_bytes", "meta")}
         data["name"] = f"{self.name} x{count}"
         return type(self)(tasks=tuple(tasks), files=tuple(files), **data)

@@ -327,19 +327,26 @@ def solver(name: str | Callable[..., object] | None, kind: Kind) -> SolverSpec:
     for spec in SOLVERS:
         if spec.name == wanted and kind.kind in spec.kinds:
             return spec
+    raise _no_solver(wanted, kind)
+
+
+def _no_solver(wanted: str, kind: Kind) -> UsageError:
+    """Return the error that no solver for *kind* is called *wanted*: its new name or
+    replacement, the kinds that it takes, or a similar name.
+    """
     if now := kind.renamed.get(wanted):
-        raise UsageError(f"{wanted} of {kind.family} is now {now}")
+        return UsageError(f"{wanted} of {kind.family} is now {now}")
     if instead := kind.removed.get(wanted):
-        raise UsageError(f"{wanted} of {kind.family} was removed; take {instead}")
+        return UsageError(f"{wanted} of {kind.family} was removed; take {instead}")
     names = [spec.name for spec in solvers_for(kind.kind)]
-    other = [spec for spec in SOLVERS if spec.name == wanted]
-    if other:
-        raise UsageError(
-            f"solver {wanted!r} takes {', '.join(other[0].kinds)}, not {kind.kind}; "
-            f"solvers for {kind.kind}: {', '.join(names)}"
-        )
+    for other in SOLVERS:
+        if other.name == wanted:
+            return UsageError(
+                f"solver {wanted!r} takes {', '.join(other.kinds)}, not {kind.kind}; "
+                f"solvers for {kind.kind}: {', '.join(names)}"
+            )
     near = _broken(wanted) or f"; {_nearest_solver(wanted, names)}"
-    raise UsageError(f"no solver {wanted!r} for {kind.kind}{near}")
+    return UsageError(f"no solver {wanted!r} for {kind.kind}{near}")
 
 
 def removed_solver(family: str, name: str) -> str | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -142,15 +143,10 @@ def _inside_with(
     task.
     """
     bit = {k: 1 << at for at, k in enumerate(tasks)}
-    before: dict[int, int] = {}
-    after: dict[int, int] = {}
-    for k in tasks:
-        before[k] = reduce(or_, (before[p] for p in problem.predecessors[k]), bit[k])
-    for k in reversed(tasks):
-        after[k] = reduce(or_, (after[j] for j in problem.successors[k]), bit[k])
-    total = 0
-    for p in tasks:
-        total += sum(problem.products[f].bytes for f in problem.outputs[p])
+    before = _joined(tasks, problem.predecessors, bit)
+    after = _joined(reversed(tasks), problem.successors, bit)
+    made = [f for p in tasks for f in problem.outputs[p]]
+    total = sum(problem.products[f].bytes for f in made)
     inside: Inside = OneByOne(len(tasks))
     if len(tasks) > FEW and total <= MOST_EXACT:
         inside = AtOnce(len(tasks))
@@ -163,6 +159,18 @@ def _inside_with(
                 at &= reduce(or_, (before[k] for k in problem.readers[f]), 0)
             inside.add(at, problem.products[f].bytes)
     return inside.sizes()
+
+
+def _joined(
+    tasks: Iterable[int], beside: Sequence[Sequence[int]], bit: Mapping[int, int]
+) -> dict[int, int]:
+    """Return, for each of *tasks*, the set of itself and of all tasks that it follows
+    by *beside*; these come before it in *tasks*.
+    """
+    found: dict[int, int] = {}
+    for k in tasks:
+        found[k] = reduce(or_, (found[j] for j in beside[k]), bit[k])
+    return found
 
 
 class Inside(Protocol):

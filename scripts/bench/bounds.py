@@ -24,7 +24,8 @@ import ioopt
 from bench.frame import ROOT, cpu, show, timed
 from ioopt import registry
 from ioopt.errors import IooptError, NotApplicableError
-from ioopt.families import REFERENCE
+from ioopt.families import REFERENCE, Kind, SolverSpec
+from ioopt.result import Result
 from ioopt.solving import check_plan
 from ioopt.verdict import own_bound, past_bound
 
@@ -170,14 +171,12 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
     plans, each with its source.
     """
     kind = registry.kind_of_problem(problem)
-    bounds: dict[str, dict[float, str]] = defaultdict(dict)
-    values: dict[str, dict[float, str]] = defaultdict(dict)
-    known = {metric.name for metric in kind.metrics}
+    found = Stated(kind)
     if not settings:
         with suppress(NotApplicableError):
             bound = kind.bound(problem)
             if bound is not None:
-                bounds[kind.objective.name][bound] = "the kind"
+                found.bounds[kind.objective.name][bound] = "the kind"
     for row in registry.solvers_for(kind.kind):
         try:
             result = ioopt.solve(
@@ -191,29 +190,45 @@ def stated(problem: Any, settings: dict[str, Any], rng: random.Random) -> Any:
             continue  # The solver does not take this instance.
         if (result.plan or {}).get("loop", "closed") != settings.get("loop", "closed"):
             continue  # The solver takes open loops only.
+        found.add(row, result)
+    if kind.kind == "replication":
+        for _ in range(DEALT):
+            for measure, value in dealt(problem, rng).items():
+                found.values[measure].setdefault(value, "a random plan")
+    return kind, found.bounds, found.values
+
+
+class Stated:
+    """All bounds and all values of plans of one instance of *kind*, for each measure,
+    each with its source.
+    """
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.bounds: dict[str, dict[float, str]] = defaultdict(dict)
+        self.values: dict[str, dict[float, str]] = defaultdict(dict)
+
+    def add(self, row: SolverSpec, result: Result) -> None:
+        """Add the bounds and values that the *result* of the solver *row* states."""
         if row.name not in SCOPED:
-            for measure, bound in told_bounds(kind, result):
-                bounds[measure][bound] = row.name
+            for measure, bound in told_bounds(self.kind, result):
+                self.bounds[measure][bound] = row.name
         if any("contradicts" in note for note in result.notes):
             # Return a bound of 1 and a value of 0: this counts as a bound beyond a
             # plan.
             contradiction = f"of {row.name}"
-            bounds[contradiction][1.0] = row.name
-            values[contradiction][0.0] = "; ".join(result.notes)
+            self.bounds[contradiction][1.0] = row.name
+            self.values[contradiction][0.0] = "; ".join(result.notes)
         if result.violations or result.plan is None or REFERENCE in row.abilities:
-            continue
-        metrics = {**result.metrics, str(result.objective_name): result.objective}
-        for measure in {*known, str(result.objective_name)}:
+            return
+        objective = str(result.objective_name)
+        metrics = {**result.metrics, objective: result.objective}
+        for measure in {objective, *(metric.name for metric in self.kind.metrics)}:
             if isinstance(metrics.get(measure), (int, float)):
-                values[measure][metrics[measure]] = row.name
-    if kind.kind == "replication":
-        for _ in range(DEALT):
-            for measure, value in dealt(problem, rng).items():
-                values[measure].setdefault(value, "a random plan")
-    return kind, bounds, values
+                self.values[measure][metrics[measure]] = row.name
 
 
-def told_bounds(kind: Any, result: Any) -> Iterator[tuple[str, float]]:
+def told_bounds(kind: Kind, result: Result) -> Iterator[tuple[str, float]]:
     """Yield all bounds in a result as (measure, bound): the bound of the objective, and
     metrics that bound others.
     """

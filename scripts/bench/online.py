@@ -24,6 +24,7 @@ from bench.frame import shared_data, show
 from bench.made import MACHINES, with_small_disks
 from ioopt.formats.estee.instance import read_estee
 from ioopt.generate.replication.generate import generate
+from ioopt.loading import load
 from ioopt.metrics import mean_interval
 from ioopt.models.replication.workflow_bound import makespan_bound_seconds
 from ioopt.options import Deadline, SolveOptions
@@ -34,7 +35,6 @@ from ioopt.sim.replication.simulate import noisy_seconds, simulate
 from ioopt.solvers.replication.dispatch import fifo, locality
 from ioopt.solvers.replication.online import rolling
 from ioopt.solvers.replication.workflows import PLANNERS
-from ioopt.solving import load
 
 SIGMAS = (0.3, 0.8)
 WAYS = ("fifo", "locality", "locality+", "static", "rolling")

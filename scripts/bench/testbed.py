@@ -70,11 +70,12 @@ class Case:
 
 
 def _recorded() -> ReplicationProblem:
-    """Return the README's instance of a recorded Nextflow run."""
+    """Return a recorded Nextflow run whose tasks read all files of those before."""
     samples = ROOT / "docs" / "samples"
     machine = Machine(nodes=3, cores=8, disk="4GB")
     dag = str(samples / "dag.dot")
-    problem = read_nextflow_trace(str(samples / "trace.txt"), dag, machine)
+    trace = str(samples / "trace.txt")
+    problem = read_nextflow_trace(trace, dag, machine, waits=False)
     return problem.model_copy(update={"name": "rna"})
 
 

@@ -28,10 +28,11 @@ from ioopt.errors import ExitCode, InstanceError, IooptError, UsageError
 from ioopt.families import REFERENCE
 from ioopt.formats.native import dump_json, reading, write_text
 from ioopt.library import Entry, Found, entries, entry_of, writable_folder
+from ioopt.loading import plan_in, plan_of
 from ioopt.problems.base import Problem
 from ioopt.protocols import CheckReport
 from ioopt.result import OPTIMAL_RELATIVE_GAP, Violation
-from ioopt.solving import beyond, check_plan, plan_in, plan_of
+from ioopt.solving import beyond, check_plan
 from ioopt.verdict import checked_value, past_bound
 from ioopt.version import __version__
 

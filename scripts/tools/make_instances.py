@@ -22,9 +22,9 @@ sys.path.insert(0, str(ROOT))
 
 import ioopt  # noqa: E402
 from ioopt.formats.native import dump_json, read_json, write_text  # noqa: E402
+from ioopt.loading import problem_from_dict  # noqa: E402
 from ioopt.problems.base import Problem  # noqa: E402
 from ioopt.registry import FORMATS, generate  # noqa: E402
-from ioopt.solving import problem_from_dict  # noqa: E402
 
 FAMILIES = sorted(
     path.parent.name for path in (ROOT / "instances").glob("*/catalog.json")

@@ -17,7 +17,7 @@ from ioopt.decisions.ordering import nine_digits
 from ioopt.errors import NotApplicableError
 from ioopt.models.batch_io.bounds import WORK, chains_of, mean_response_bound
 from ioopt.models.batch_io.io_order import IoOrderModel
-from ioopt.models.batch_io.prices import Chain, delay_bound
+from ioopt.models.batch_io.prices import delay_bound
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem, Loop
 from ioopt.protocols import Outcome, SolveRequest
 from ioopt.result import StopReason
@@ -96,7 +96,7 @@ def solve(problem: BatchIoProblem, request: SolveRequest) -> Outcome:
             if answer.bound is not None:
                 least = max(least, min(known, answer.bound - model.ideal))
             if answer.found:
-                rows = _rows(trace, chains, problem, model.rates(answer.values))
+                rows = _rows(trace, problem, model.rates(answer.values))
     plan = BatchIoPlan(
         policy="io-exact", ef=settings.ef, loop="open", settings={"rows": rows}
     )
@@ -151,7 +151,6 @@ def _delay(trace: Trace, run: Run) -> float:
 
 def _rows(
     trace: Trace,
-    chains: Sequence[Chain],
     problem: BatchIoProblem,
     spans: Sequence[Mapping[tuple[int, int], float]],
 ) -> list[list[tuple[int, float, float]]]:

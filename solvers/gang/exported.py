@@ -66,8 +66,9 @@ def _assignment(problem: GangMatrixProblem, settings: MatrixSettings) -> Exporte
     program = model.program
 
     def outcome(values: Values) -> Outcome[GangMatrixPlan]:
-        point = [int(values[at]) for at in range(len(program.variables))]
-        return decision.outcome(with_columns(decision.question, model.spans(point)))
+        return decision.outcome(
+            with_columns(decision.question, model.spans(_point(program, values)))
+        )
 
     per_unit = decision.per_unit(program)
     return ExportedModel(program, outcome, decision.objective, per_unit=per_unit)
@@ -84,8 +85,7 @@ def _row_free(problem: GangMatrixProblem, settings: MatrixSettings) -> ExportedM
     program = model.program
 
     def outcome(values: Values) -> Outcome[GangMatrixPlan]:
-        point = [int(values[at]) for at in range(len(program.variables))]
-        placed = lay_out(decision.question, model.counts(point))
+        placed = lay_out(decision.question, model.counts(_point(program, values)))
         if placed is None:
             raise InstanceError(
                 "the numbers of rows of this solution fit no matrix; solve the model "
@@ -95,6 +95,11 @@ def _row_free(problem: GangMatrixProblem, settings: MatrixSettings) -> ExportedM
 
     per_unit = decision.per_unit(program)
     return ExportedModel(program, outcome, decision.objective, per_unit=per_unit)
+
+
+def _point(program: Program, values: Values) -> list[int]:
+    """Return the *values* of the variables of *program* in their order."""
+    return [int(values[at]) for at in range(len(program.variables))]
 
 
 MODELS = (

@@ -113,6 +113,16 @@ def build_plan(
     )
 
 
+def too_short_for(what: str) -> str:
+    """Return the note of a plan in the order of the instance, which is made if the time
+    limit is too short for *what*.
+    """
+    return (
+        f"the time limit is too short for {what}: planned in the order of the "
+        "instance, each task on the node that is free first"
+    )
+
+
 def workflow_in_file_order(problem: ReplicationProblem) -> ReplicationPlan:
     """Plan the tasks in the order of the instance, each after its producers, on the
     node that is free first.

@@ -24,7 +24,12 @@ from ioopt.solvers.replication.greedy.list_scheduler import (
     Components,
     ListScheduler,
 )
-from ioopt.solvers.replication.plans import Answer, build_plan, workflow_in_file_order
+from ioopt.solvers.replication.plans import (
+    Answer,
+    build_plan,
+    too_short_for,
+    workflow_in_file_order,
+)
 
 SLACK_SECONDS = 0.3
 """Seconds by which planning may exceed the limit, and that a bound may always take."""
@@ -93,16 +98,11 @@ def in_file_order(problem: ReplicationProblem, what: str) -> Answer:
 
     It is used if the time limit is too short for *what*, which the note names.
     """
-    short = f"the time limit is too short for {what}"
-    note = (
-        f"{short}: planned in the order of the instance, each task on the node that is "
-        "free first"
-    )
     return Outcome(
         workflow_in_file_order(problem),
         objective_name="makespan_seconds",
         stop=StopReason.TIME,
-        notes=(note,),
+        notes=(too_short_for(what),),
     )
 
 

@@ -693,6 +693,19 @@ MAYBE, MAYBE_NOT = Figure(0.017, 0.0, 0.025), Figure(0.0096, -0.012, 0.024)
         ((NO, YES, YES), (12, None), "pays above 12 B/s"),
         ((NO, NO, NO), (None, None), "no setting pays at 10 to 40 B/s"),
         ((NO, NO, MAYBE_NOT), (None, None), "no setting surely pays at 10 to 40 B/s"),
+        # It pays everywhere, at some values by luck alone.
+        ((YES, YES, YES), (None, None), "pays at all of 10 to 40 B/s."),
+        (
+            (YES, MAYBE, YES),
+            (None, None),
+            "pays at all of 10 to 40 B/s, surely at 10 and 40",
+        ),
+        (
+            (MAYBE, MAYBE, YES),
+            (None, None),
+            "pays at all of 10 to 40 B/s, surely at 40",
+        ),
+        ((MAYBE,) * 3, (None, None), "pays at all of 10 to 40 B/s, not surely at any"),
     ],
 )
 def test_a_threshold_within_the_noise_is_none(found, limits, words):
@@ -705,13 +718,42 @@ def test_a_threshold_within_the_noise_is_none(found, limits, words):
         for point, figure in zip(advice.storage.points, found)
     ]
     # The limits are those of a load, which falls as the rate rises.
-    pays = any(limits)
+    pays = any(limits) or words.startswith("pays")
     axis = replace(
         advice.storage,
         points=points,
         pays_from=end if end.value else Figure(100.0 if pays else None),
         pays_to=begin,
     )
+    line = verdict.axis_lines(replace(advice, storage=axis))[1]
+    assert line.startswith(f"Storage 10 B/s (given): {words}")
+
+
+@pytest.mark.parametrize(
+    ("scales", "words"),
+    [
+        (
+            (0.3, 0.3, 0.5),
+            "pays at 40 B/s; not known at 10 B/s, where over 60 % of the",
+        ),
+        ((0.3, 0.5, 0.6), "pays at all of 20 to 40 B/s; not known at 10 B/s, where"),
+        (
+            (0.3, 0.3, 0.3),
+            "where a change pays is not known: over 60 % of the I/O time",
+        ),
+        ((0.5, 0.3, 0.6), "pays at all of 10 to 40 B/s."),
+    ],
+)
+def test_a_value_at_which_nearly_all_io_time_is_waiting_is_not_said_to_pay(
+    scales, words
+):
+    """The value given is the first of the three, 10 B/s."""
+    advice = study.advise(pairs())
+    points = [
+        point._replace(setting=YES, scale=scale)
+        for point, scale in zip(advice.storage.points, scales)
+    ]
+    axis = replace(advice.storage, points=points, pays_from=Figure(100.0))
     line = verdict.axis_lines(replace(advice, storage=axis))[1]
     assert line.startswith(f"Storage 10 B/s (given): {words}")
 

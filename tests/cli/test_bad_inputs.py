@@ -13,8 +13,8 @@ from replication_samples import document
 from ioopt.cli.main import main
 from ioopt.errors import InstanceError
 from ioopt.formats.native import reading, shown, validate
+from ioopt.loading import load
 from ioopt.problems.schedules import ReplicationSchedule
-from ioopt.solving import load
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:

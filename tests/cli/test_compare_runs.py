@@ -7,6 +7,7 @@ import math
 import os
 import re
 import shutil
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -311,6 +312,30 @@ def test_python_gives_the_summary_of_the_table(run, many):
     ):
         with pytest.raises(ioopt.errors.UsageError, match=said):
             ioopt.compare("r.json", **words)
+
+
+def test_python_makes_the_table_and_the_picture_of_the_command(run, many, tmp_path):
+    """Solvers may have names, which two settings of one function need."""
+    pytest.importorskip("matplotlib")
+    names = {"Ours": "mine.py:in_turn", "MinMin": "minmin"}
+    study = ioopt.study("many", names)
+    study.save("r.json")
+    latex = run("compare", "r.json", "--format", "latex", "--columns", "ratio,p")[1]
+    assert study.latex("t.tex", columns="ratio,p") == latex
+    assert (tmp_path / "t.tex").read_text() == latex and "\nOurs & 1.000 & " in latex
+    study.plot("python.svg", width=85)
+    assert run("compare", "r.json", "--plot", "r.svg", "--plot-width", "85")[0] == 0
+    drawn = [(tmp_path / name).read_bytes() for name in ("python.svg", "r.svg")]
+    assert drawn[0] == drawn[1]
+    assert untimed(str(study)) == untimed(run("compare", "r.json")[1])
+    assert study.summary().index.tolist() == ["Ours", "MinMin"]
+    stored = ioopt.study("r.json", baseline="MinMin", labels={"Ours": "Mine"})
+    assert stored.summary().loc["MinMin", "ratio"] == 1
+    assert {row["solver"] for row in stored.rows} == {"Mine", "MinMin"}
+    alike = {name: partial(lambda problem, k: None, k=k) for k, name in enumerate("ab")}
+    assert ioopt.study("many", alike).runs.solvers == ["a", "b"]
+    with pytest.raises(ioopt.errors.UsageError, match="--columns 'ratios'"):
+        study.latex(columns="ratios")
 
 
 def test_the_remark_counts_proven_optima(run, many):

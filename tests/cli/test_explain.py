@@ -134,9 +134,17 @@ def test_a_planner_plans_again_and_long_searches_get_fewer_replays():
     many = ioopt.load(
         {**ONE, "tasks": [{"id": f"t{k}", "compute_seconds": 1} for k in range(2000)]}
     )
-    for problem, evaluations in ((ioopt.load(ONE), 1000), (many, 100)):
+    for problem, evaluations in ((ioopt.load(ONE), 1000), (many, 8)):
         told = kind_of_problem(problem).counted_search(problem)
         assert told == ("link-aware", {"evaluations": evaluations})
+
+
+def test_the_progress_of_an_explanation_ends_at_its_last_step():
+    """Five searches (two of the instance as it is), and four rounds of replays."""
+    shown = []
+    solved = ioopt.solve(TWO, settings={"evaluations": 50}, solver="link-aware")
+    explain(TWO, solved, lambda done, total, words: shown.append((done, total)))
+    assert shown[0][0] == 1 and shown[-1][0] == shown[-1][1] == len(shown)
 
 
 def test_what_is_below_the_noise_cannot_be_told():

@@ -6,6 +6,7 @@ The samples were written for the model of ``ioopt export lp cycle3`` by CBC 2.10
 """
 
 import json
+import re
 
 import pulp
 import pytest
@@ -13,6 +14,8 @@ from conftest import ROOT
 
 import ioopt
 from ioopt.errors import InstanceError
+from ioopt.pictures import result_to_draw
+from ioopt.registry import kind_of_problem
 from ioopt.solvers.replication.exact import ip, ip_steps
 
 SAMPLES = ROOT / "tests/data/solutions"
@@ -55,6 +58,27 @@ def test_a_solution_is_the_optimum_of_the_read_me(run, tmp_path, name):
     }
     assert len(plan["order"]) == 3 and len(plan["copies"]) == 2
     assert run("check", "cycle3", "result.json")[0] == 0
+
+
+def test_the_rows_of_the_program_are_the_sums_of_the_checker(run, tmp_path):
+    """The rows eq13 of the exported text, with the values that CBC wrote, are what the
+    checker adds up for each node of the plan, which knows no program.
+    """
+    assert run("export", "lp", "cycle3", "-o", "cycle3.lp")[0] == 0
+    text = (tmp_path / "cycle3.lp").read_text().partition("Subject To")[2]
+    _, *lines = sample(CBC).splitlines()
+    values = {line.split()[1]: float(line.split()[2]) for line in lines}
+    rows = {}
+    for node, row in re.findall(r"eq13_(n\d): - Batch_Exec_Time(.*?)<= 0", text, re.S):
+        terms = re.findall(r"\+ ([\d.]+) (\w+)", row)
+        rows[node] = sum(float(cost) * values[name] for cost, name in terms)
+    assert run("import", "sol", SAMPLES / CBC, *CYCLE3)[0] == 0
+    result = result_to_draw(json.loads((tmp_path / "result.json").read_text()), "")
+    problem = ioopt.load("cycle3")
+    told = kind_of_problem(problem).addends(problem, result)
+    sums = {node: parts["sum"] for node, parts in told.items()}
+    assert rows == pytest.approx(sums)
+    assert rows == pytest.approx({"n0": 4.628, "n1": 5.184, "n2": 4.564})
 
 
 def test_glpk_writes_numbers_whose_names_are_in_the_model(run, tmp_path):

@@ -101,7 +101,7 @@ def test_a_plan_may_be_a_dictionary_everywhere(kind, tmp_path, monkeypatch):
         result,
         result.plan,
         result.to_dict(),
-        ioopt.solving.plan_of(row, result.plan),
+        ioopt.loading.plan_of(row, result.plan),
     )
     whole = forms if kind != "batch-io" else (result, result.to_dict())
     assert all(

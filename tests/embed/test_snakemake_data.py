@@ -16,10 +16,10 @@ import pytest
 from conftest import ROOT
 
 from ioopt.budget import SNAKEMAKE
+from ioopt.loading import load
 from ioopt.options import Deadline
 from ioopt.sim.work_directory.order import least_order, sequential_peak
 from ioopt.solvers.work_directory.frontier import unlimited
-from ioopt.solving import load
 
 
 class File(str):
@@ -431,8 +431,9 @@ def test_a_job_that_oversteps_the_limit_is_named(engine):
     run.scheduler._data.choose(question_of_none(run), [], Deadline(None))
     (note,) = run.scheduler._data.notes
     assert note == (
-        "sort (job sort) wrote 20 MB more than expected: the files of this run had 40 "
-        "MB of 20 MB; state disk_mb in its rule"
+        "sort (job sort) wrote 20 MB more than expected: the files of this run had up "
+        "to 40 MB of 20 MB, with the outputs of running jobs in full; state disk_mb in "
+        "its rule"
     )
 
 

@@ -190,17 +190,21 @@ def test_a_wrong_least_size_is_said(turns, script, capsys, least):
 
 
 def test_the_turn_of_a_dead_job_lapses(turns, script, capsys):
-    """17 needs 4 s and is dead: 18 begins after 300 s. With 400 s it lapses after ten
+    """17 needs 4 s and is dead: 18 begins after 30 s. With 400 s it lapses after three
     times as long.
     """
     script.POLL_SECONDS = 10.0
     script.main(["acquire", str(turns), "17", "2", "8e9"])
     began = script.time.now
     script.main(["acquire", str(turns), "18", "2", "800e9", "--max-wait", "9999"])
-    assert 300 <= script.time.now - began <= 310
+    assert 30 <= script.time.now - began <= 40
+    script.main(["status", str(turns)])
+    holder, dead = capsys.readouterr().out.splitlines()[-2:]
+    assert "lapsed" in dead and dead.split()[-1] == "-"
+    assert holder.split()[-4:] == ["6.667", "min", "20", "min"]
     began = script.time.now
     script.main(["acquire", str(turns), "19", "2", "8e9", "--max-wait", "9999"])
-    assert 4000 <= script.time.now - began <= 4010
+    assert 1200 <= script.time.now - began <= 1210
     assert "without a turn" not in capsys.readouterr().err
 
 
@@ -235,7 +239,10 @@ def test_the_release_script_removes_the_tickets_of_its_job_alone(turns):
     for name in ("5.1000", "5.1000.new", "52.1000", "15.1000"):
         (turns / name).touch()
     for job in ("5", "5", ""):  # an epilog may repeat it
-        done = subprocess.run(["sh", str(own)], env={"SLURM_JOB_ID": job})
-        assert done.returncode == 0
+        told = {"env": {"SLURM_JOB_ID": job}, "capture_output": True, "text": True}
+        done = subprocess.run(["sh", str(own)], **told)
+        assert done.returncode == 0 and done.stdout == ""
+        silent = "" if job else "SLURM_JOB_ID is not set: no turn was given back"
+        assert silent in done.stderr and bool(silent) == bool(done.stderr)
     assert outstanding(turns) == {"52", "15"}
     assert {path.name for path in turns.iterdir()} >= {"lock", "machine.json"}

@@ -46,7 +46,7 @@ def test_help_loads_nothing_heavy():
     assert run.stderr.splitlines() == [f"{words} 0" for words in LIGHT]
 
 
-MOST_MODULES = 64
+MOST_MODULES = 65
 """Of more than one line, that a small exact solve imports; fewer is better, and
 then this is lowered.
 """
@@ -100,6 +100,7 @@ LAYERS = (
         "run_statements",
         "known_plans",
         "failures",
+        "loading",
         "solving",
         "checking",
         "comparing",

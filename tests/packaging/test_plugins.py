@@ -59,7 +59,7 @@ def first(problem):
 def two(problem, request):
     assert request.deadline.remaining() > 0
     return Outcome(
-        ioopt.solving.plan_of(ioopt.registry.KINDS["replication"], first(problem))
+        ioopt.loading.plan_of(ioopt.registry.KINDS["replication"], first(problem))
     )
 
 

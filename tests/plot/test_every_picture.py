@@ -464,12 +464,21 @@ def test_names_contrast_with_their_boxes(colour):
 
 def test_the_quota_asked_for_is_marked_on_the_curve_of_a_budget():
     rows = [
+        {"quota_bytes": 5, "makespan_seconds": None, "bound": 900.0},
         {"quota_bytes": 10, "makespan_seconds": 90.0, "bound": 40.0},
         {"quota_bytes": 20, "makespan_seconds": None, "bound": 30.0},
         {"quota_bytes": 40, "makespan_seconds": 30.0, "bound": 20.0},
     ]
     asked = {"quota_bytes": 30, "makespan_seconds": 50.0, "bound": 25.0}
-    found, bound, quota, mark = plot_frontier(rows, "x", asked).lines
+    statuses = ("infeasible", "feasible", "unknown", "feasible", "feasible")
+    for row, status in zip([*rows, asked], statuses):
+        row["status"] = status
+    axes = plot_frontier(rows, "x", asked)
+    found, bound, quota, mark = axes.lines
+    # Where no plan exists, no bound is drawn.
+    assert max(bound.get_ydata()) == 40
+    (shaded,) = axes.patches
+    assert (shaded.get_x(), shaded.get_width()) == (0, 5)
     assert list(found.get_xdata()) == [10, 30, 40] and len(bound.get_xdata()) == 4
     # A plan keeps every larger quota, and a bound holds for every smaller one.
     assert [found.get_drawstyle(), bound.get_drawstyle()] == ["steps-post", "steps-pre"]

@@ -1,7 +1,7 @@
 """Check one I/O decision: the rates granted to the outstanding requests."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import IoGrantsPlan, IoRequestsProblem
@@ -35,14 +35,12 @@ def check(
         name = str(request.id)
         nodes[name] = machine.allocated_nodes(request.nodes)
         peaks[name] = machine.peak(nodes[name], request.io_bytes_per_second)
-    found = _unmatched(grants, peaks)
-    partial = []
-    for name in peaks.keys() & grants.keys():
-        if grants[name] > peaks[name] * (1 + RELATIVE):
-            text = f"gets {grants[name]!r} bytes/s, its peak is {peaks[name]!r}"
-            found.append(violation("peak", name, text, grants[name] - peaks[name]))
-        if 0 < grants[name] < peaks[name] * (1 - RELATIVE):
-            partial.append(name)
+    found = [*_unmatched(grants, peaks), *_above_peak(grants, peaks)]
+    partial = [
+        name
+        for name in peaks.keys() & grants.keys()
+        if 0 < grants[name] < peaks[name] * (1 - RELATIVE)
+    ]
     storage = machine.storage_bytes_per_second
     total = math.fsum(grants.values())
     excused: tuple[Violation, ...] = ()
@@ -77,6 +75,16 @@ def check(
     return CheckReport(
         tuple(found), objectives, metrics, limits=limits, excused=excused
     )
+
+
+def _above_peak(
+    grants: Mapping[str, float], peaks: Mapping[str, float]
+) -> Iterator[Violation]:
+    """Yield a violation for each grant above the peak rate of its request."""
+    for name in peaks.keys() & grants.keys():
+        if grants[name] > peaks[name] * (1 + RELATIVE):
+            text = f"gets {grants[name]!r} bytes/s, its peak is {peaks[name]!r}"
+            yield violation("peak", name, text, grants[name] - peaks[name])
 
 
 def _unmatched(

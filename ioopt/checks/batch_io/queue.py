@@ -91,20 +91,13 @@ def _differences(
     The violation names the first job that started out of turn. If there is no such job,
     it names the first job that should have started but did not.
     """
-    for view in begun:
-        if view not in expected:
-            text = (
-                f"starts at {now!r}, when it is not its turn by the rules of the queue"
-            )
-            yield violation("queue", str(view.id), text)
-            return
-    for view in expected:
-        if view not in begun:
-            text = (
-                f"does not start at {now!r}, although it is its turn and nodes are free"
-            )
-            yield violation("queue", str(view.id), text)
-            return
+    early = f"starts at {now!r}, when it is not its turn by the rules of the queue"
+    late = f"does not start at {now!r}, although it is its turn and nodes are free"
+    for views, right, text in ((begun, expected, early), (expected, begun, late)):
+        for view in views:
+            if view not in right:
+                yield violation("queue", str(view.id), text)
+                return
 
 
 def _slack(now: float) -> float:

@@ -144,13 +144,9 @@ def check_turns(terms: Terms, table: Table) -> Iterator[Violation]:
     if not moving.any():
         return
     totals = _totals(terms, table, moving)
-    excess = totals.peak - terms.storage
-    for at in _lasting(totals.time, excess > RELATIVE * terms.storage):
-        text = (
-            f"turns for {totals.peak[at]:.9g} bytes/s at {float(totals.time[at])!r}, "
-            f"the storage takes {terms.storage!r}"
-        )
-        yield violation("turns", "storage", text, float(excess[at]))
+    whole = np.full_like(totals.peak, terms.storage)
+    for text, excess in _too_fast(terms, totals.time, totals.peak, whole):
+        yield violation("turns", "storage", f"turns for {text}", excess)
 
 
 class Totals(NamedTuple):
@@ -220,13 +216,8 @@ def _over_limit(terms: Terms, totals: Totals) -> Iterator[Violation]:
     """Yield a violation for each period in which the sum of rates exceeds what the
     storage delivers.
     """
-    excess = totals.rate - totals.limit
-    for at in _lasting(totals.time, excess > RELATIVE * terms.storage):
-        text = (
-            f"{totals.rate[at]:.9g} bytes/s at {float(totals.time[at])!r}, the storage "
-            f"takes {float(totals.limit[at])!r}"
-        )
-        yield violation("storage", "storage", text, float(excess[at]))
+    for text, excess in _too_fast(terms, totals.time, totals.rate, totals.limit):
+        yield violation("storage", "storage", text, excess)
 
 
 def _less_than_whole(terms: Terms, totals: Totals) -> Iterator[Violation]:
@@ -252,6 +243,21 @@ def _several_partial(totals: Totals) -> Iterator[Violation]:
             "+top policy makes at most one"
         )
         yield violation("conservative", "storage", text)
+
+
+def _too_fast(
+    terms: Terms, time: Reals, rate: Reals, limit: Reals
+) -> Iterator[tuple[str, float]]:
+    """Yield the text for each period in which *rate* exceeds *limit*, what the storage
+    takes, and by how many bytes per second it does.
+    """
+    excess = rate - limit
+    for at in _lasting(time, excess > RELATIVE * terms.storage):
+        text = (
+            f"{rate[at]:.9g} bytes/s at {float(time[at])!r}, the storage takes "
+            f"{float(limit[at])!r}"
+        )
+        yield text, float(excess[at])
 
 
 def _lasting(time: Reals, broken: Flags) -> Iterator[int]:

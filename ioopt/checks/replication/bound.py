@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ioopt.checks.replication.workflow import late
+from ioopt.checks.replication.workflow import late, times_of
 from ioopt.problems.replication import (
     CopyEntry,
     ReplicationPlan,
@@ -32,7 +32,7 @@ def bound_violations(
     """Return the violations of timeline rule 12 in a bound plan and, if given, in its
     schedule, whose names must all be known.
     """
-    found = [*_unknown(problem, plan), *_numbers(problem, plan)]
+    found = [*_unknown(problem, plan), *_numbers(plan)]
     if found or schedule is None:
         return found
     found = [*_counts(plan, schedule)]
@@ -66,7 +66,7 @@ def _unknown(problem: ReplicationProblem, plan: ReplicationPlan) -> Iterator[Vio
             yield violation("unknown", name, text)
 
 
-def _numbers(problem: ReplicationProblem, plan: ReplicationPlan) -> Iterator[Violation]:
+def _numbers(plan: ReplicationPlan) -> Iterator[Violation]:
     """Check that the numbers of entries and of moves exist, and that each move has two
     different ends.
     """
@@ -157,9 +157,7 @@ def _entry_starts(
     for an entry that never starts.
     """
     starts = {row["id"]: row["start_seconds"] for row in schedule.get("tasks", ())}
-    copied: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for row in schedule.get("copy_entries", ()):
-        copied[row["file"], row["node"]].append(row["seconds"])
+    copied = times_of(schedule, "copy_entries")
     for times in copied.values():
         times.sort(reverse=True)
     found: dict[str, list[float]] = {}
@@ -250,13 +248,11 @@ def _rooms(
 ) -> Iterator[Violation]:
     """Check that each file leaves its node before what needs its room starts."""
     tasks = {row["id"]: row["start_seconds"] for row in schedule.get("tasks", ())}
-    gone: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for row in schedule.get("evictions", ()):
-        gone[row["node"], row["file"]].append(row["seconds"])
+    gone = times_of(schedule, "evictions")
     for times in gone.values():
         times.sort(reverse=True)
     for node, file, before in plan.evictions:
-        seconds = gone[node, file].pop()
+        seconds = gone[file, node].pop()
         if before is None:
             continue
         if isinstance(before, str):

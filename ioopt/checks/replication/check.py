@@ -530,7 +530,7 @@ def stage_violations(problem: ReplicationProblem, stage: Stage) -> list[Violatio
         *_inputs(problem, stage, have),
         *_fetched(problem, stage),
         *_forest(problem, stage),
-        *_disk(problem, stage, have),
+        *_disk(problem, have),
     ]
     if not stage.where:
         return found
@@ -664,9 +664,7 @@ def stage_cycles(stage: Stage) -> dict[int, list[int]]:
     return cycles
 
 
-def _disk(
-    problem: ReplicationProblem, stage: Stage, have: Sequence[set[int]]
-) -> Iterable[Violation]:
+def _disk(problem: ReplicationProblem, have: Sequence[set[int]]) -> Iterable[Violation]:
     """Check constraint (21): the files on a node fit its disk."""
     for node, files in enumerate(have):
         limit = problem.nodes[node].disk_bytes

@@ -21,6 +21,7 @@ from ioopt.checks.replication.workflow import (
     late,
     memory,
     saved_at,
+    times_of,
     workflow_violations,
 )
 from ioopt.problems.replication import (
@@ -153,10 +154,7 @@ def stays_of(problem: ReplicationProblem, schedule: Schedule) -> Stays:
         stays.of[move["file"], move["destination"]].append(stay)
     for listed in stays.of.values():
         listed.sort(key=lambda stay: (stay.start, stay.ready))
-    gone: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for row in schedule.get("evictions", ()):
-        gone[row["file"], row["node"]].append(row["seconds"])
-    for key, times in gone.items():
+    for key, times in times_of(schedule, "evictions").items():
         _match(stays, key, sorted(times))
     for (file, where), listed in stays.of.items():
         for before, after in pairwise(listed):

@@ -14,7 +14,7 @@ from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 from ioopt.checks import time_slack
-from ioopt.checks.replication.workflow import late
+from ioopt.checks.replication.workflow import late, times_of
 from ioopt.problems.replication import ReplicationProblem
 from ioopt.protocols import Schedule
 from ioopt.result import Violation, violation
@@ -179,9 +179,7 @@ def _caches(
     there, and that caches are never too full.
     """
     entered = _entered(problem, schedule)
-    gone: dict[Key, list[float]] = defaultdict(list)
-    for row in schedule.get("evictions", ()):
-        gone[row["file"], row["node"]].append(row["seconds"])
+    gone = times_of(schedule, "evictions")
     surely: dict[Key, list[Interval]] = defaultdict(list)
     for key, times in cached.items():
         for time in times:

@@ -7,12 +7,19 @@ covers this, because a product can be read on a node only from the end of its ta
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import attrgetter
+from typing import Literal
 
 from ioopt.checks import time_slack
-from ioopt.problems.replication import ReplicationPlan, ReplicationProblem, Task
+from ioopt.problems.replication import (
+    Node,
+    ReplicationPlan,
+    ReplicationProblem,
+    Task,
+)
 from ioopt.protocols import Schedule
 from ioopt.result import Violation, violation
 
@@ -76,56 +83,60 @@ def workflow_violations(
     ]
 
 
+def times_of(
+    schedule: Schedule, part: Literal["evictions", "copy_entries"]
+) -> dict[tuple[str, str], list[float]]:
+    """Return the times in a *part* of the schedule in seconds, keyed by file and
+    node.
+    """
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for row in schedule.get(part, ()):
+        found[row["file"], row["node"]].append(row["seconds"])
+    return found
+
+
 def cores(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
     """Check that tasks never use more cores of a node than it has."""
-    changes: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
-    for row in schedule.get("tasks", ()):
-        taken = problem.tasks[problem.task_index[row["id"]]].cores
-        start = row["start_seconds"]
-        end = row["end_seconds"]
-        if end <= start:
-            continue
-        # A start overlaps an end only if the difference is more than rounding.
-        begun = start + min(time_slack(start), end - start)
-        changes[row["node"]].append((begun, taken, row["id"]))
-        changes[row["node"]].append((end, -taken, row["id"]))
-    for node in problem.nodes:
-        busy = 0
-        for time, change, task in sorted(changes[node.id]):
-            busy += change
-            if busy > node.cores and change > 0:
-                text = (
-                    f"{busy} cores of {node.id} are taken at {time:g} s, it has "
-                    f"{node.cores}"
-                )
-                yield violation("overlap", task, text, busy - node.cores)
+    for node, at, busy, task in _at_starts(problem, schedule, attrgetter("cores")):
+        if busy > node.cores:
+            text = f"{busy} cores of {node.id} are taken at {at}, it has {node.cores}"
+            yield violation("overlap", task, text, busy - node.cores)
 
 
 def memory(problem: ReplicationProblem, schedule: Schedule) -> Iterable[Violation]:
     """Check that tasks never hold more memory of a node than it has."""
+    taken_by = attrgetter("memory_bytes")
+    for node, at, held, task in _at_starts(problem, schedule, taken_by):
+        if node.memory_bytes is not None and held > node.memory_bytes:
+            text = (
+                f"{held} bytes of memory of {node.id} are taken at {at}, it has "
+                f"{node.memory_bytes}"
+            )
+            yield violation("memory", task, text, held - node.memory_bytes)
+
+
+def _at_starts(
+    problem: ReplicationProblem, schedule: Schedule, taken_by: Callable[[Task], int]
+) -> Iterator[tuple[Node, str, int, str]]:
+    """Yield, for each start of a task that takes something of a node: the node, the
+    time as text, what is taken of the node then, and the task.
+    """
     changes: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
     for row in schedule.get("tasks", ()):
-        taken = problem.tasks[problem.task_index[row["id"]]].memory_bytes
+        taken = taken_by(problem.tasks[problem.task_index[row["id"]]])
         start = row["start_seconds"]
         end = row["end_seconds"]
         if end > start and taken:
+            # A start overlaps an end only if the difference is more than rounding.
             begun = start + min(time_slack(start), end - start)
             changes[row["node"]].append((begun, taken, row["id"]))
             changes[row["node"]].append((end, -taken, row["id"]))
     for node in problem.nodes:
-        held = 0
+        total = 0
         for time, change, task in sorted(changes[node.id]):
-            held += change
-            if (
-                node.memory_bytes is not None
-                and held > node.memory_bytes
-                and change > 0
-            ):
-                text = (
-                    f"{held} bytes of memory of {node.id} are taken at {time:g} s, it "
-                    f"has {node.memory_bytes}"
-                )
-                yield violation("memory", task, text, held - node.memory_bytes)
+            total += change
+            if change > 0:
+                yield node, f"{time:g} s", total, task
 
 
 def arrivals(

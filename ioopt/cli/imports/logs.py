@@ -11,7 +11,7 @@ import click
 
 from ioopt.cli.imports.common import batch_machine, import_command
 from ioopt.cli.lazy import set_option, together
-from ioopt.cli.options import skip_bad_option
+from ioopt.cli.options import seed_option, skip_bad_option
 from ioopt.errors import UsageError
 from ioopt.formats.batsim.profiles import Platform
 from ioopt.formats.batsim.workload import read_batsim
@@ -98,7 +98,7 @@ TRACE = together(
         callback=lambda context, option, given: _io_period(given),
         help="Run time for each I/O phase, such as 1800, 30min or 2h.",
     ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N"),
+    seed_option,
     click.option(
         "--darshan",
         "logs",

@@ -5,7 +5,7 @@ import click
 from ioopt.cli.lazy import IooptCommand, set_option
 from ioopt.cli.options import PATH, files, format_option, output_option
 from ioopt.cli.solve import exit_code, print_result
-from ioopt.solving import load
+from ioopt.loading import load
 
 SOL = """\b
 Examples:

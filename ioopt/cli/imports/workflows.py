@@ -133,7 +133,9 @@ def import_nextflow_trace(
     edges between processes, not between tasks. A task therefore waits for those tasks
     of the earlier process that have its tag, or for all of them if none has.
     Assumptions are printed to standard error. A task is taken to read all files of the
-    tasks before it, unless --reads-own states that it reads none of them.
+    tasks before it, unless it asked for fewer bytes: it is then taken to read none of
+    them, as in ioopt budget and validate. --reads-all and --reads-own state what it
+    reads.
     """
     stated = {ALL_FILES: reads_all, OWN_BYTES: reads_own}
     return read_nextflow_trace(source, dag, machine, read, skip_bad, stated=stated)

@@ -261,11 +261,8 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
         segments, header.run_seconds, warnings, "segments of the trace"
     )
     layers = {module: _layer_seconds(rows) for module, rows in by_module.items()}
-    if raw.records and not layers:
-        found = sorted({module for module, _, _ in raw.records})
-        warnings.append(
-            f"no POSIX, MPI-IO or STDIO data, only {some(found)}: no I/O counted"
-        )
+    if not layers:
+        warnings += _other_data(raw)
     rows = _counted_rows(by_module, warnings)
     accesses = segments
     if rows:
@@ -277,18 +274,15 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
     else:
         seconds = _seconds_by_kind(rows, layers)
         io_seconds = sum(seconds.values())
-    if io_seconds > header.run_seconds > 0:
-        if io_seconds > header.run_seconds + SLACK_SECONDS or times_from != "DXT":
+    run = header.run_seconds
+    if io_seconds > run > 0:
+        if io_seconds > run + SLACK_SECONDS or times_from != "DXT":
             warnings.append(
-                f"I/O time {io_seconds:g} s is longer than the run of "
-                f"{header.run_seconds:g} s (it adds the slowest ranks of several "
-                "files): cut to the run"
+                f"I/O time {io_seconds:g} s is longer than the run of {run:g} s (it "
+                "adds the slowest ranks of several files): cut to the run"
             )
-        seconds = {
-            kind: each * header.run_seconds / io_seconds
-            for kind, each in seconds.items()
-        }
-        io_seconds = header.run_seconds
+        seconds = {kind: each * run / io_seconds for kind, each in seconds.items()}
+        io_seconds = run
     phases, remarks = find_phases(times or accesses, header.run_seconds, gap_seconds)
     if not phases and not raw.records:
         remarks.append("the log holds no I/O data: a job without I/O")
@@ -309,6 +303,14 @@ def summarise(raw: RawLog, *, gap_seconds: float = 1.0) -> DarshanLog:
         write_seconds=seconds["write"],
         times_from=times_from,
     )
+
+
+def _other_data(raw: RawLog) -> list[str]:
+    """Return a warning if a log has data, but of no module that counts I/O."""
+    if not raw.records:
+        return []
+    found = sorted({module for module, _, _ in raw.records})
+    return [f"no POSIX, MPI-IO or STDIO data, only {some(found)}: no I/O counted"]
 
 
 def _moved_by_kind(accesses: Iterable[Access]) -> dict[Kind, int]:

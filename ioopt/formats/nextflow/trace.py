@@ -9,14 +9,14 @@ The DAG of a run (``-with-dag``: ``dag.html``, ``.mmd`` or ``.dot``) joins proce
 not tasks. For each earlier process, a task then waits for the tasks with the same tag.
 If none has this tag, it waits for all tasks of that process. The task reads the outputs
 of the tasks for which it waits. Only the bytes that it read beyond them come from
-remote storage. A task that asked for fewer bytes than those tasks wrote may be read as
-one that waits only. Warnings state the assumptions.
+remote storage. A task that asked for fewer bytes than those tasks wrote only waits for
+them, unless the caller states what it reads. Warnings state the assumptions.
 """
 
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -132,7 +132,7 @@ def read_nextflow_trace(
     machine: Machine = FOUR_NODES,
     read: Columns = "rchar",
     skip_bad: float | None = None,
-    waits: bool = False,
+    waits: bool = True,
     stated: Mapping[str, Sequence[str]] = {},
 ) -> ReplicationProblem:
     """Return the workflow in the trace *source*, with precedence from the file *dag*.
@@ -153,15 +153,8 @@ def read_nextflow_trace(
     tasks, remarks = _tasks(source, read, warnings, skip_bad)
     if not tasks:
         raise InstanceError(f"{name}: no task completed successfully")
-    before: dict[str, list[str]] = {}
-    why = "without a DAG"
-    if dag is not None:
-        before = tasks_before(tasks, read_dag(dag), warnings)
-        why = "the DAG joins none of them"
-    if not any(before.values()):
-        warnings[f"precedence is unknown ({why}): all tasks are independent"].append(
-            tasks[0].id
-        )
+    before = _precedence(tasks, dag, warnings)
+    joined = any(before.values())
     _compare_written(tasks, read, warnings)
     graph = graph_of(
         tasks,
@@ -172,25 +165,14 @@ def read_nextflow_trace(
         waits=waits,
         stated=stated_reads(tasks, stated),
     )
-    inputs = graph.inputs
-    invented = {
-        "file names": "the trace has byte counts only, so each task gets one output "
-        f"({_WRITTEN[read]}) and one private input ({read})"
-    }
-    if any(before.values()):
-        invented["precedence"] = (
-            "between tasks of processes that the DAG joins: those of one tag, "
-            "else all of them"
-        )
-    if machine.staging is None:
-        invented["staging"] = f"a node receives up to {STAGING} files at once"
-    outputs = graph.outputs
+    invented = _invented(read, joined, machine)
+    remarks += by_kind(warnings)
     part = Part(
-        inputs,
-        outputs,
+        graph.inputs,
+        graph.outputs,
         graph.files,
-        frozenset(chain.from_iterable(outputs.values())).difference(*inputs.values()),
-        (*remarks, *by_kind(warnings)),
+        graph.unread(),
+        tuple(remarks),
         invented,
         STAGING,
     )
@@ -208,6 +190,42 @@ def read_nextflow_trace(
         meta[ASSUMED_READS] = graph.assumed
     head = {"name": file_name(name), "meta": meta}
     return built(head, rows, part, machine, (), name)
+
+
+def _precedence(
+    tasks: Sequence[_Task], dag: str | None, warnings: Warnings
+) -> dict[str, list[str]]:
+    """Return, for each task, the tasks before it by the file *dag*; warn if there are
+    none at all.
+    """
+    before: dict[str, list[str]] = {}
+    why = "without a DAG"
+    if dag is not None:
+        before = tasks_before(tasks, read_dag(dag), warnings)
+        why = "the DAG joins none of them"
+    if not any(before.values()):
+        warnings[f"precedence is unknown ({why}): all tasks are independent"].append(
+            tasks[0].id
+        )
+    return before
+
+
+def _invented(read: Columns, joined: bool, machine: Machine) -> dict[str, str]:
+    """Return what the instance has that the trace does not say, with a description;
+    *joined* says whether a DAG joins tasks.
+    """
+    found = {
+        "file names": "the trace has byte counts only, so each task gets one output "
+        f"({_WRITTEN[read]}) and one private input ({read})"
+    }
+    if joined:
+        found["precedence"] = (
+            "between tasks of processes that the DAG joins: those of one tag, "
+            "else all of them"
+        )
+    if machine.staging is None:
+        found["staging"] = f"a node receives up to {STAGING} files at once"
+    return found
 
 
 def _compare_written(tasks: list[_Task], read: Columns, warnings: Warnings) -> None:
@@ -257,6 +275,11 @@ class Graph(NamedTuple):
     outputs: dict[str, tuple[str, ...]]
     assumed: Mapping[str, Sequence[str]] = {}
 
+    def unread(self) -> frozenset[str]:
+        """Return the files that a task writes and none reads."""
+        written = frozenset(chain.from_iterable(self.outputs.values()))
+        return written.difference(*self.inputs.values())
+
 
 ASSUMED_READS = "assumed_reads"
 """The key in the ``meta`` of an instance for the tasks of ``Graph.assumed``."""
@@ -269,7 +292,7 @@ ROUNDING = 1.05
 """How many times larger sums of rounded sizes may be: Nextflow writes one decimal."""
 _PART = (
     "a task asked for fewer bytes than the tasks before it wrote: it waits for them, "
-    "but what it read counts as a file of its own"
+    "but what it read counts as a file of its own (if it reads them: --reads-all)"
 )
 
 
@@ -299,14 +322,13 @@ def graph_of(
     for task in tasks:
         others = before.get(task.id, ())
         total = sum(written[other].bytes for other in others)
-        on_disk = sum(written[other].on_disk for other in others)
         reads = [_product(other) for other in others]
-        how = stated.get(task.id, "")
-        if not how and on_disk > ROUNDING * (task.asked_bytes or 0):
-            how = OWN_BYTES if task.asked_bytes and waits else ALL_FILES
-            asked[how][task.id] = (task.asked_bytes or 0) / on_disk
-            if how == OWN_BYTES:
-                warnings[_PART].append(task.id)
+        how = stated.get(task.id)
+        if not how:
+            on_disk = sum(written[other].on_disk for other in others)
+            how = _assumed(task, on_disk, waits)
+            if how:
+                asked[how][task.id] = (task.asked_bytes or 0) / on_disk
         if how == OWN_BYTES:
             awaited.update(others)
             reads = [_end(other) for other in others]
@@ -316,14 +338,29 @@ def graph_of(
             reads.append(f"{task.id} reads")
             files[reads[-1]] = rest
         inputs[task.id] = tuple(reads)
+    if asked[OWN_BYTES]:
+        warnings[_PART] += asked[OWN_BYTES]
     files |= {_end(task): 0 for task in sorted(awaited)}
-    outputs: dict[str, tuple[str, ...]] = {}
-    for task in tasks:
-        outputs[task.id] = (_product(task.id),)
-        if task.id in awaited:
-            outputs[task.id] += (_end(task.id),)
+    outputs = {task.id: _written_by(task.id, awaited) for task in tasks}
     assumed = {how: sorted(told, key=told.__getitem__) for how, told in asked.items()}
     return Graph(files, inputs, outputs, assumed)
+
+
+def _assumed(task: Reader, on_disk: int, waits: bool) -> str | None:
+    """Return what *task* is assumed to read of the *on_disk* bytes that the tasks
+    before it wrote; None if it asked for as many.
+    """
+    asked = task.asked_bytes or 0
+    if on_disk <= ROUNDING * asked:
+        return None
+    return OWN_BYTES if asked and waits else ALL_FILES
+
+
+def _written_by(task: str, awaited: Container[str]) -> tuple[str, ...]:
+    """Return the files of *task*, with the one for its end if it is *awaited*."""
+    if task in awaited:
+        return _product(task), _end(task)
+    return (_product(task),)
 
 
 STATED = {ALL_FILES: "--reads-all", OWN_BYTES: "--reads-own"}

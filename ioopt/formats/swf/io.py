@@ -198,38 +198,26 @@ def batch_io_from_swf(
     be read. Raises InstanceError if no job is left.
     """
     jobs, left_out = trace.usable_jobs()
-    said = [*trace.warnings, *left_out]
     unclear = unclear_nodes(trace, machine)
-    if unclear:
-        said.append(unclear)
     by_nodes = _has_nodes(jobs) and not _states_processors(machine)
     if by_nodes:
-        # The most of any job, which also converts the processes of Darshan logs.
-        per_node = max(-(-(job.size() or 1) // (job.nodes or 1)) for job in jobs)
-        machine = machine.model_copy(update={"processors_per_node": per_node})
-    processors = _processors(trace, machine, by_nodes, said)
+        machine = _with_processors(machine, jobs)
+    processors, guess = _processors(trace, machine, by_nodes)
     own, unmatched = matched(darshan, jobs, trace.epoch)
     if darshan and not own:
         raise InstanceError(_none_matches(trace, darshan, jobs, unmatched))
     achieved = [(log.processes, log.rate) for log in own if log.rate is not None]
     block = machine.machine(processors, achieved)
-    sized = [
-        (
-            job,
-            job.nodes
-            if by_nodes and job.nodes
-            else machine.nodes_for(job.size(requested_size) or 1),
-        )
-        for job in jobs
-    ]
-    said += _partly_used(sized, machine.processors_per_node)
+    sized = _sized(jobs, machine, by_nodes, requested_size)
     fitting, dropped = _fitting(sized, block["nodes"], max_jobs)
+    said = [*trace.warnings, *left_out, unclear, guess]
+    said += _partly_used(sized, machine.processors_per_node)
     said += dropped
     said += trace.unused(job for job, _ in fitting)
     warnings = [f"log left out: {reason}" for reason in skipped]
     for log in darshan:
         warnings += log.warnings
-    warnings += [f"{trace.name}: {text}" for text in said]
+    warnings += [f"{trace.name}: {text}" for text in said if text]
     if not fitting:
         raise InstanceError(
             f"{trace.name}: no job that can be used; {'; '.join(warnings)}"
@@ -290,6 +278,14 @@ def _states_processors(machine: MachineRule) -> bool:
     return "processors_per_node" in machine.model_fields_set
 
 
+def _with_processors(machine: MachineRule, jobs: Sequence[SwfJob]) -> MachineRule:
+    """Return *machine* with the most processors a node of any job, which also converts
+    the processes of Darshan logs.
+    """
+    per_node = max(-(-(job.size() or 1) // (job.nodes or 1)) for job in jobs)
+    return machine.model_copy(update={"processors_per_node": per_node})
+
+
 def _partly_used(sized: Sequence[tuple[SwfJob, int]], per_node: int) -> list[str]:
     """Return a remark on jobs that use a part of the processors of their nodes.
 
@@ -306,21 +302,32 @@ def _partly_used(sized: Sequence[tuple[SwfJob, int]], per_node: int) -> list[str
 
 
 def _processors(
-    trace: SwfTrace, machine: MachineRule, by_nodes: bool, said: list[str]
-) -> int:
-    """Return the number of processors of the machine; if it is a guess, add it to
-    *said*. *by_nodes* says that the nodes of jobs are from the log.
+    trace: SwfTrace, machine: MachineRule, by_nodes: bool
+) -> tuple[int, str]:
+    """Return the number of processors of the machine, and a remark if it is a guess
+    (else empty text). *by_nodes* says that the nodes of jobs are from the log.
     """
     if machine.nodes:
-        return machine.nodes * machine.processors_per_node
+        return machine.nodes * machine.processors_per_node, ""
     if by_nodes:
         nodes, remark = trace.machine_nodes()
-        said.append(remark)
-        return nodes * machine.processors_per_node
+        return nodes * machine.processors_per_node, remark
     processors, guess = trace.machine_processors()
-    if guess is not None:
-        said.append(guess)
-    return processors
+    return processors, guess or ""
+
+
+def _sized(
+    jobs: Iterable[SwfJob], machine: MachineRule, by_nodes: bool, requested: bool
+) -> list[tuple[SwfJob, int]]:
+    """Return each job with its number of nodes: that of the log if *by_nodes*, else
+    from its processors, the *requested* ones if they are preferred.
+    """
+    found = []
+    for job in jobs:
+        nodes = job.nodes if by_nodes else None
+        size = job.size(requested) or 1
+        found.append((job, nodes or machine.nodes_for(size)))
+    return found
 
 
 def _fitting(

@@ -182,29 +182,17 @@ def sequential_order(
     With *groups*, the number of its group for each task, tasks of the first group that
     has a ready task come first.
     """
-    inside = Directory(problem)
-    stays = [
-        bool(tasks) or not leaves
-        for tasks, leaves in zip(problem.readers, inside.leaves)
-    ]
-    # Sums of the indices of readers that have not run. Once one reader is left, the
-    # sum is its index.
-    unread = [sum(tasks) for tasks in problem.readers]
-    waits = [len(row) for row in problem.predecessors]
-
-    # Bytes by which each task makes the directory grow: its outputs that stay, without
-    # the files of which it is the last reader.
-    growth = [sum(inside.sizes[f] for f in row if stays[f]) for row in problem.outputs]
+    run = _OneByOne(problem, how == "freeing")
 
     def key(k: int) -> tuple[int, int, int]:
         group = groups[k] if groups else 0
         if how == "freeing":
-            return group, growth[k], k
+            return group, run.growth[k], k
         if how == "depth-first":
             return group, -problem.levels[k], k
         return group, 0, k
 
-    ready = [key(k) for k, count in enumerate(waits) if not count]
+    ready = [key(k) for k, count in enumerate(run.waits) if not count]
     heapq.heapify(ready)
     order: list[int] = []
     done = set()
@@ -214,21 +202,53 @@ def sequential_order(
             continue
         done.add(k)
         order.append(k)
-        inside.start(k)
-        inside.end(k)
-        changed = [*problem.successors[k]]
-        for j in changed:
-            waits[j] -= 1
-        for f in problem.inputs[k]:
-            unread[f] -= k
-        for f in (*problem.outputs[k], *problem.inputs[k]):
-            if inside.left[f] == 1 and inside.leaves[f] and how == "freeing":
-                growth[unread[f]] -= inside.sizes[f]
-                changed.append(unread[f])
-        for j in changed:
-            if not waits[j]:
+        for j in run.next(k):
+            if not run.waits[j]:
                 heapq.heappush(ready, key(j))
     return order
+
+
+class _OneByOne:
+    """Run tasks one at a time; track for how many tasks each one waits.
+
+    If *frees*, ``growth`` has the bytes by which each task would make the directory
+    grow: its outputs that stay, without the files of which it is the last reader.
+    """
+
+    def __init__(self, problem: WorkDirectoryProblem, frees: bool) -> None:
+        self.problem = problem
+        self.frees = frees
+        self.inside = Directory(problem)
+        self.waits = [len(row) for row in problem.predecessors]
+        # Sums of the indices of readers that have not run. Once one reader is left, the
+        # sum is its index.
+        self.unread = [sum(tasks) for tasks in problem.readers]
+        stays = [
+            bool(tasks) or not leaves
+            for tasks, leaves in zip(problem.readers, self.inside.leaves)
+        ]
+        sizes = self.inside.sizes
+        self.growth = [
+            sum(sizes[f] for f in row if stays[f]) for row in problem.outputs
+        ]
+
+    def next(self, k: int) -> list[int]:
+        """Run task *k*; return the tasks that wait for fewer now, or grow by less."""
+        inside = self.inside
+        inside.start(k)
+        inside.end(k)
+        changed = [*self.problem.successors[k]]
+        for j in changed:
+            self.waits[j] -= 1
+        reads = self.problem.inputs[k]
+        for f in reads:
+            self.unread[f] -= k
+        for f in (*self.problem.outputs[k], *reads) if self.frees else ():
+            if inside.left[f] == 1 and inside.leaves[f]:
+                reader = self.unread[f]
+                self.growth[reader] -= inside.sizes[f]
+                changed.append(reader)
+        return changed
 
 
 class Walk:

@@ -319,8 +319,9 @@ class DataOrder:
         if self._quota is not None and more > 0 and there > self._quota:
             self.notes.append(
                 f"{rule_of(job)} (job {name}) wrote {_megabytes(more)} more than "
-                f"expected: the files of this run had {_megabytes(there)} of "
-                f"{_megabytes(self._quota)}; state disk_mb in its rule"
+                f"expected: the files of this run had up to {_megabytes(there)} of "
+                f"{_megabytes(self._quota)}, with the outputs of running jobs in full; "
+                "state disk_mb in its rule"
             )
 
     def _learn(self, job: Job, at: int, size: int) -> None:
@@ -515,33 +516,31 @@ class DataOrder:
         """
         recorded: Counter[str] = Counter()
         guessed: Counter[str] = Counter()
-        unknown: set[str] = set()
-        record = "" if self._sizes is None else self._sizes.name
+        alone: set[str] = set()
+        sizes = self._sizes
         for job in jobs:
-            way = "from disk_mb of their rules"
-            if not _stated_mb(job):
-                way = "from their jobs' inputs" if job.input else "unknown"
             for at, file in enumerate(job.output):
-                if self._recorded(job, at) is None:
+                if sizes is None or self._recorded(job, at) is None:
+                    way = _way_to_guess(job)
                     guessed[way] += 1
-                    unknown |= {rule_of(job)} if way == "unknown" else set()
-                elif self._sizes is not None and str(file) in self._sizes:
-                    recorded[f"as in {record}"] += 1
+                    if way == UNKNOWN:
+                        alone.add(rule_of(job))
+                elif str(file) in sizes:
+                    recorded[f"as in {sizes.name}"] += 1
                 else:
-                    recorded[f"as the mean of their rule in {record}"] += 1
-        alone = ""
-        if unknown:
-            alone = (
-                f" (no input and no disk_mb: rule {', '.join(sorted(unknown))}; with a "
-                "limit, the first job of each runs alone)"
-            )
+                    recorded[f"as the mean of their rule in {sizes.name}"] += 1
         if not guessed and not recorded:
             return ""
         told = f": {_counts(recorded)}" if recorded else ""
-        if record and not recorded:
-            told = f" are not in {record}, which has no rule of this run"
+        if sizes is not None and not recorded:
+            told = f" are not in {sizes.name}, which has no rule of this run"
         if guessed:
-            told += f"{';' if told else ' are'} estimates: {_counts(guessed)}{alone}"
+            told += f"{';' if told else ' are'} estimates: {_counts(guessed)}"
+        if alone:
+            told += (
+                f" (no input and no disk_mb: rule {', '.join(sorted(alone))}; with a "
+                "limit, the first job of each runs alone)"
+            )
         return (
             f"sizes of files not yet written{told}; later by what jobs of the rule "
             f"have written; run times are not used{self._fits_now(guessed)}"
@@ -579,6 +578,16 @@ def in_samples(problem: WorkDirectoryProblem) -> WorkDirectoryProblem:
 def _megabytes(count: int) -> str:
     """Return *count* bytes in megabytes, rounded up to two decimals."""
     return f"{ceil(count / 10**4) / 100:,.2f}".rstrip("0").rstrip(".") + " MB"
+
+
+UNKNOWN = "unknown"
+
+
+def _way_to_guess(job: Job) -> str:
+    """Return how the sizes of the outputs of *job* are guessed."""
+    if _stated_mb(job):
+        return "from disk_mb of their rules"
+    return "from their jobs' inputs" if job.input else UNKNOWN
 
 
 def _stated_mb(job: Job) -> int:

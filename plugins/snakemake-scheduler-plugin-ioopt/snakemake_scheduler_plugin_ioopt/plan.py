@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ioopt.embed import PlanRun
 from ioopt.embed.bound import Act
 from ioopt.formats.native import read_json
-from ioopt.solving import load, plan_in
+from ioopt.loading import load, plan_in
 from snakemake_scheduler_plugin_ioopt.data import Room, name_of
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from ioopt.errors import UsageError
+from ioopt.loading import load
 from ioopt.problems.work_directory import WorkDirectoryProblem
-from ioopt.solving import load
 
 Place = tuple[str, int]
 """The name of a rule, and the index of one of its outputs."""

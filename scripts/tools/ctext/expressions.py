@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ctext.program import Function, Program, c_name, c_type
-from ctext.source import Number, TextError, prefix_of
+from ctext.source import Module, Number, TextError, prefix_of
 from ctext.types import BOOL, FLOAT, INT, NOTHING, Type
 
 MATHS = {
@@ -361,24 +361,38 @@ class Expressions:
         called = self.function.parameters.get(name)
         if called is not None and called.is_function:
             return self._pointer_call(node, called)
-        module = self.module
-        if owner:
-            found = self.library.module_called(self.module, owner)
-            if found is None:
-                raise self._error(
-                    node, "methods have no translation but bit_count; call a function"
-                )
-            module = found
-        defined = self.library.find(module, last)
-        if defined is not None and (defined[0].name, defined[1]) == COPY_RECORD:
+        defined = self._defined(node, owner, last)
+        if defined is None:
+            return self._built_in(node, name)
+        module, original = defined
+        if (module.name, original) == COPY_RECORD:
             return self._copy(node)
-        if defined is not None and defined[1] in defined[0].functions:
-            return self._own_call(node, self.program.function(*defined))
-        built_in = getattr(self, f"_built_in_{name}", None)
-        if defined is None and built_in is not None and not node.keywords:
-            made: Value = built_in(node)
-            return made
+        if original in module.functions:
+            return self._own_call(node, self.program.function(module, original))
         raise self._error(node, f"{name} is no function of the text")
+
+    def _defined(
+        self, node: ast.Call, owner: str, name: str
+    ) -> tuple[Module, str] | None:
+        """Return the module that defines ``owner.name``, or *name* without an owner,
+        and its name there; None if none does.
+        """
+        if not owner:
+            return self.library.find(self.module, name)
+        module = self.library.module_called(self.module, owner)
+        if module is None:
+            raise self._error(
+                node, "methods have no translation but bit_count; call a function"
+            )
+        return self.library.find(module, name)
+
+    def _built_in(self, node: ast.Call, name: str) -> Value:
+        """Return the call of a function that Python has."""
+        translate = getattr(self, f"_built_in_{name}", None)
+        if translate is None or node.keywords:
+            raise self._error(node, f"{name} is no function of the text")
+        made: Value = translate(node)
+        return made
 
     def _copy(self, node: ast.Call) -> Value:
         """Return the assignment of a whole record to another one."""

@@ -156,16 +156,18 @@ class Library:
         if isinstance(node, ast.Call) and ast.unparse(node) == "float('inf')":
             return float("inf")
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            outside = module.imported.get(node.value.id)
-            if outside is not None and (outside[0], node.attr) in _NAMED:
-                return _NAMED[outside[0], node.attr]
-            inside = self.module_called(module, node.value.id)
-            if inside is None:
-                return None
-            return self._assigned(inside, node.attr)
+            return self._constant_of(module, node.value.id, node.attr)
         if isinstance(node, ast.Name):
             return self._assigned(module, node.id)
         return None
+
+    def _constant_of(self, module: Module, owner: str, name: str) -> Number | None:
+        """Return the value of ``owner.name``, a constant of another module."""
+        outside = module.imported.get(owner)
+        if outside is not None and (outside[0], name) in _NAMED:
+            return _NAMED[outside[0], name]
+        inside = self.module_called(module, owner)
+        return None if inside is None else self._assigned(inside, name)
 
     def rows(self, module: Module, node: ast.expr) -> list[dict[str, ast.expr]] | None:
         """Return what each row of a table has for each field, if *node* names a table
@@ -309,25 +311,25 @@ def _read(name: str, path: Path) -> Module:
 
 def _note(module: Module, statement: ast.stmt) -> None:
     """Note what *statement*, at the top of *module*, defines."""
-    if isinstance(statement, ast.FunctionDef):
-        module.functions[statement.name] = statement
-    elif isinstance(statement, ast.ClassDef):
-        module.classes[statement.name] = statement
-    elif isinstance(statement, ast.Assign):
-        for target in statement.targets:
-            if isinstance(target, ast.Name):
-                module.assigned[target.id] = statement.value
-    elif isinstance(statement, ast.AnnAssign):
-        if isinstance(statement.target, ast.Name) and statement.value is not None:
-            module.assigned[statement.target.id] = statement.value
-    elif isinstance(statement, ast.ImportFrom):
-        for alias in statement.names:
-            local = alias.asname or alias.name
-            module.imported[local] = (statement.module or "", alias.name)
-    elif isinstance(statement, ast.Import):
-        for alias in statement.names:
-            module.imported[alias.asname or alias.name] = (alias.name, None)
-    elif isinstance(statement, ast.If):
-        # ``if TYPE_CHECKING:`` imports the names of annotations.
-        for inner in statement.body:
-            _note(module, inner)
+    match statement:
+        case ast.FunctionDef(name=name):
+            module.functions[name] = statement
+        case ast.ClassDef(name=name):
+            module.classes[name] = statement
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                if isinstance(target, ast.Name):
+                    module.assigned[target.id] = value
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            module.assigned[name] = value
+        case ast.ImportFrom(module=source, names=aliases):
+            for alias in aliases:
+                local = alias.asname or alias.name
+                module.imported[local] = (source or "", alias.name)
+        case ast.Import(names=aliases):
+            for alias in aliases:
+                module.imported[alias.asname or alias.name] = (alias.name, None)
+        case ast.If(body=body):
+            # ``if TYPE_CHECKING:`` imports the names of annotations.
+            for inner in body:
+                _note(module, inner)

@@ -29,6 +29,7 @@ from ioopt.solvers.replication.plans import (
     Sources,
     build_plan,
     require_batch,
+    too_short_for,
 )
 
 COPY_AT_ACCESS = 6
@@ -109,11 +110,7 @@ def answer_in_file_order(problem: ReplicationProblem, what: str) -> Outcome:
 
     It is used if the time limit is too short for *what*, which the note names.
     """
-    short = f"the time limit is too short for {what}"
-    note = (
-        f"{short}: planned in the order of the instance, each task on the node that is "
-        "free first"
-    )
+    note = too_short_for(what)
     plan = plan_in_file_order(problem)
     return Outcome(plan, area_seconds(problem), StopReason.TIME, notes=(note,))
 

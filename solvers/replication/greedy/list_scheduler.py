@@ -169,18 +169,36 @@ class Behind:
         insort(self.times, (end, cores))
 
 
-class Gaps:
+class InUse:
+    """Hold how much of *size* is in use on one node: ``used[x]`` from ``times[x]`` to
+    the next time.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.times = [0]
+        self.used = [0]
+
+    def _cut(self, time: int) -> int:
+        """Return the index of the interval that begins at *time*; split an interval if
+        needed.
+        """
+        at = bisect_left(self.times, time)
+        if at == len(self.times) or self.times[at] != time:
+            self.times.insert(at, time)
+            self.used.insert(at, self.used[at - 1])
+        return at
+
+
+class Gaps(InUse):
     """Insert tasks into the gaps between tasks on the cores of one node.
 
-    ``used[x]`` cores are in use from ``times[x]`` to the next time. ``idle[c]`` holds
-    the starts and the ends of the maximal intervals with at least c idle cores, for
-    every core count c that some task needs.
+    ``idle[c]`` holds the starts and the ends of the maximal intervals with at least c
+    idle cores, for every core count c that some task needs.
     """
 
     def __init__(self, cores: int, counts: Iterable[int]) -> None:
-        self.cores = cores
-        self.times = [0]
-        self.used = [0]
+        super().__init__(cores)
         self.idle: dict[int, tuple[list[int], list[float]]] = {
             count: ([0], [END]) for count in counts if count <= cores
         }
@@ -211,7 +229,7 @@ class Gaps:
         first = self._cut(start)
         last = self._cut(end)
         for count, stretches in self.idle.items():
-            most = self.cores - count
+            most = self.size - count
             x = first
             while x < last:
                 y = x
@@ -225,16 +243,6 @@ class Gaps:
         for x in (last, first):
             if x and used[x] == used[x - 1]:
                 del times[x], used[x]
-
-    def _cut(self, time: int) -> int:
-        """Return the index of the interval that begins at *time*; split an interval if
-        needed.
-        """
-        at = bisect_left(self.times, time)
-        if at == len(self.times) or self.times[at] != time:
-            self.times.insert(at, time)
-            self.used.insert(at, self.used[at - 1])
-        return at
 
 
 def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
@@ -255,16 +263,8 @@ def _close(starts: list[int], ends: list[float], start: int, end: int) -> None:
         del starts[at], ends[at]
 
 
-class MemoryInUse:
-    """Find gaps in the use of one node's memory, which has *size* bytes.
-
-    ``used[x]`` bytes are in use from ``times[x]`` to the next time.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.times = [0]
-        self.used = [0]
+class MemoryInUse(InUse):
+    """Find gaps in the use of one node's memory."""
 
     def earliest(self, memory: int, ready: int, length: int, limit: float) -> int:
         """Return the earliest start, not before *ready*, of an interval of *length*
@@ -292,16 +292,6 @@ class MemoryInUse:
         last = self._cut(end)
         for x in range(first, last):
             self.used[x] += memory
-
-    def _cut(self, time: int) -> int:
-        """Return the index of the interval that begins at *time*; split an interval if
-        needed.
-        """
-        at = bisect_left(self.times, time)
-        if at == len(self.times) or self.times[at] != time:
-            self.times.insert(at, time)
-            self.used.insert(at, self.used[at - 1])
-        return at
 
 
 class MemoryAfter:

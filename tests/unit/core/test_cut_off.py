@@ -11,7 +11,7 @@ import time
 import pytest
 
 import ioopt
-from ioopt import options, solving
+from ioopt import loading, options, solving
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 from ioopt.overtime import cut_off, processor_seconds_left
@@ -162,7 +162,7 @@ def test_the_best_plan_of_a_solver_that_does_not_end_is_the_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(options, "now", time.monotonic)
-    plan = solving.plan_of(
+    plan = loading.plan_of(
         solving.registry.kind_of_problem(ioopt.load("cycle3")),
         ioopt.solve("cycle3", "minmin").plan,
     )

@@ -15,7 +15,7 @@ import ioopt
 from ioopt import registry
 from ioopt.checking import judge
 from ioopt.errors import IooptError
-from ioopt.solving import require_form
+from ioopt.loading import require_form
 
 Path = tuple[Any, ...]
 CASES = (

@@ -8,7 +8,7 @@ import pytest
 from replication_samples import document
 
 import ioopt
-from ioopt import registry, solving
+from ioopt import loading, registry, solving
 from ioopt.errors import SimulationError, UsageError
 from ioopt.options import Deadline
 from ioopt.problems.replication import ReplicationPlan, ReplicationProblem
@@ -222,4 +222,4 @@ def test_unknown_names_are_usage_errors():
     with pytest.raises(UsageError, match="no backend 'CBC'"):
         ioopt.solve(PROBLEM, "good", backend="CBC")
     with pytest.raises(UsageError, match="not one of ioopt's problem classes"):
-        solving.load(SimpleNamespace())
+        loading.load(SimpleNamespace())

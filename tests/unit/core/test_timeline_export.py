@@ -36,7 +36,7 @@ def test_trace_has_every_interval_once_in_microseconds() -> None:
     problem = ioopt.load(BATCH)
     result = solved()
     timeline = simulate(
-        problem, ioopt.solving.plan_of(ioopt.registry.KINDS["replication"], result.plan)
+        problem, ioopt.loading.plan_of(ioopt.registry.KINDS["replication"], result.plan)
     ).timeline
     assert timeline is not None
     events = json.loads(trace_events_json(timeline))["traceEvents"]

@@ -10,6 +10,7 @@ from oracle.flexible_gang_oracle import best_of_pattern
 
 from ioopt.checks.flexgang.flexible_gang import check
 from ioopt.generate.flexgang.flexible_gang import generate
+from ioopt.loading import plan_of
 from ioopt.models.flexgang.assignment import AssignmentModel
 from ioopt.models.flexgang.frame import (
     PatternData,
@@ -27,7 +28,6 @@ from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.solve import solve_program
 from ioopt.solvers.flexgang.linear import plan_with_best_tau, relaxed_bound
 from ioopt.solvers.flexgang.pattern_search import PatternSearch, plan_of_values
-from ioopt.solving import plan_of
 
 KIND = KINDS["flexible-gang"]
 

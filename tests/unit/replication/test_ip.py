@@ -17,6 +17,7 @@ import ioopt
 from ioopt.checking import check
 from ioopt.errors import NotApplicableError, UnsolvableInstanceError, UsageError
 from ioopt.generate.replication.generate import generate
+from ioopt.loading import load
 from ioopt.models.replication.aggregated import AggregatedModel
 from ioopt.models.replication.static import loads, reduce
 from ioopt.options import Deadline, SolveOptions
@@ -28,7 +29,7 @@ from ioopt.solvers.replication.exact.ip_steps import Case, climb
 from ioopt.solvers.replication.search import anneal as annealing
 from ioopt.solvers.replication.search import anneal_kernel, line_moves
 from ioopt.solvers.replication.search.anneal import anneal, placed_by_disk
-from ioopt.solving import load, solve
+from ioopt.solving import solve
 
 VARIANTS = {
     "printed": ("ip", {"cycles": "printed"}),

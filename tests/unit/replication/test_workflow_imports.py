@@ -198,7 +198,8 @@ def test_a_dag_joins_tasks_of_one_tag_else_all(tmp_path: Path, dag: str) -> None
     """
     (tmp_path / "trace.txt").write_text(TRACE)
     (tmp_path / "dag").write_text(dag)
-    problem = read_nextflow_trace(str(tmp_path / "trace.txt"), str(tmp_path / "dag"))
+    trace, dag = str(tmp_path / "trace.txt"), str(tmp_path / "dag")
+    problem = read_nextflow_trace(trace, dag, waits=False)
     assert problem.predecessors == ((), (0,), (0,), (1,))
     sizes = {file.id: file.bytes for file in problem.files}
     assert sizes["RNA:QUANT (a) reads"] == 512 and "RNA:QUANT (b) reads" not in sizes

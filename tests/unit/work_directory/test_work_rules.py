@@ -16,6 +16,7 @@ from pydantic import ValidationError
 import ioopt
 from ioopt.checks.work_directory import Contents, replay
 from ioopt.errors import InstanceError, SimulationError
+from ioopt.loading import result_from_dict
 from ioopt.models.work_directory.bounds import (
     MakespanBound,
     makespan_bounds,
@@ -32,7 +33,6 @@ from ioopt.solvers.work_directory import dispatch as solver
 from ioopt.solvers.work_directory.frontier import frontier
 from ioopt.solvers.work_directory.search import Settings
 from ioopt.solvers.work_directory.search import solve as search_alone
-from ioopt.solving import result_from_dict
 
 
 def document(

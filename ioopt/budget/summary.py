@@ -1,0 +1,538 @@
+"""Tell the answer of ``ioopt budget`` in words: a table of questions and answers, the
+curve, and the lines to paste into a command.
+"""
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from math import exp
+
+from ioopt.budget import NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
+from ioopt.problems.base import Json
+from ioopt.tables import render, terminal_width
+from ioopt.units import counted, quantity
+
+Row = tuple[str, str]
+"""A row of the printed answer: a question in a few words, and its answer."""
+DEFAULT_POLICY = "depth-first"
+"""The policy of the Snakemake plugin if none is given."""
+ASSUMED = "if tasks were independent"
+SLOW = 1.5
+"""The largest time with caps of Nextflow, as a multiple of the default, that needs no
+remark.
+"""
+MOST_NAMED = 3
+"""The number of processes to name in a row."""
+MOST_STATED = 8
+"""The number of processes to name in a row of which the reads are to be stated."""
+FAR_TOO_SMALL = 1000
+"""How many times less than the least quota a number without unit is no quota."""
+
+
+def tables(found: Json, nextflow: str | None) -> str:
+    """Return the answer *found* as text: a table of questions and answers, then a table
+    of the curve of makespan over quota.
+
+    *nextflow* is the file with the caps for Nextflow, if one was asked for.
+    """
+    curve = [
+        (
+            _size(row["quota_bytes"]),
+            _time(row["makespan_seconds"]),
+            _time(row["bound"] if row["status"] != "infeasible" else None),
+            row["status"],
+        )
+        for row in found["curve"]
+    ]
+    width = terminal_width()
+    answers = render(("", "answer"), list(_rows(found, nextflow)), width=width, wrap=1)
+    headers = ("quota", "makespan", "bound", "status")
+    return f"{answers}\n{render(headers, curve, width=width)}".rstrip("\n")
+
+
+def _rows(found: Json, nextflow: str | None) -> Iterator[Row]:
+    """Yield each question that was asked, with its answer; first whether the workflow
+    fits, and what to do.
+    """
+    yield "fits", _fits_cell(found, nextflow) + _cut(found)
+    yield from _workflow_rows(found)
+    if found["at_quota"] and found["at_quota"]["makespan_seconds"] is not None:
+        yield "best plan", _plan_cell(found)
+    if found["nextflow"]:
+        yield "nextflow", _nextflow_cell(found)
+    if found["noise"]:
+        yield counted(found["noise"]["runs"], "noisy run"), _noise_cell(found)
+
+
+def _fits_cell(found: Json, nextflow: str | None) -> str:
+    """Return whether the workflow fits the quota, what it needs, how long it takes, and
+    the line to put in a command, if one is necessary.
+    """
+    fits = found["fits"]
+    needs = f"needs {_size(fits['needs_bytes'])}"
+    if fits["answer"] is None:
+        peak = _size(found["unlimited"]["peak_bytes"])
+        return f"no --quota given; {needs} at least; uses {peak} by default"
+    quota = _size(found["quota_bytes"])
+    takes = f"takes {_time(fits['takes_seconds'])}{_slow(found)}"
+    if fits["answer"] == "no":
+        return _no_cell(found)
+    if fits["answer"] == "unknown":
+        return f"not known: no plan found; {needs} at most{_with_least(found)}"
+    word = "whether or not" if fits["whatever_is_read"] else "if"
+    answer = f"{_safely(found)}{_if_reads(found, word)}"
+    if fits["answer"] == "depends":
+        more = _size(fits["needs_if_all_is_read"])
+        answer = (
+            f"not known: {_safely(found)}{_if_reads(found, word)}; not so if they "
+            f"read all files ({more} then); {_to_state(found)}"
+        )
+    if found["independent"]:
+        answer = f"not known without --dag: yes, {ASSUMED}"
+    if _limit(found) < found["quota_bytes"]:
+        needs = f"needs {_size(found['noise']['plan_peak_bytes'])}"
+        median = _time(found["noise"]["plan_median_seconds"])
+        takes = f"takes {median} (median of the noisy runs)"
+    engine = _engines(found)
+    do = _to_do(found, nextflow)
+    return f"{engine}{answer}; {needs} of {quota}; {takes}; {do}"
+
+
+def _no_cell(found: Json) -> str:
+    """Return the "no", with the least quota."""
+    from ioopt.formats.nextflow.trace import ALL_FILES
+
+    reads = _if_reads(found)
+    if found["independent"]:
+        reads = f", even {ASSUMED}"
+    elif not found["assumed_reads"].get(ALL_FILES):
+        reads = _if_reads(found, "even if")  # who reads more needs more
+    given = f"the quota is {_size(found['quota_bytes'])}{_meant(found)}"
+    return f"no{reads}; {_least(found)}, and {given}{_with_least(found)}"
+
+
+def _to_do(found: Json, nextflow: str | None) -> str:
+    """Return what to do for a run that fits, by the way in which it does."""
+    way = found["fits"]["way"]
+    if no_safe_way(found):
+        return f"no safe setting was found{room(found)}"
+    if way == "default":
+        return _default_does(found, nextflow)
+    if way == "plan":
+        return "only a plan was found that does (ioopt solve), no setting"
+    if way == "nextflow":
+        if nextflow is None:
+            return "write settings of Nextflow with --nextflow FILE"
+        return f"run Nextflow with: -c {nextflow}"
+    options = f"{_snakemake_options(found)} (a sample = {_sample(found)})"
+    if found["nextflow"] is None and found["source"] != SNAKEMAKE:
+        options += " (Nextflow: see --nextflow FILE)"
+    return f"add to the snakemake command: {options}"
+
+
+def _cut(found: Json) -> str:
+    """Return what the time limit ended, with the limit that would do; empty if it ended
+    nothing.
+    """
+    cut = found["cut"]
+    if not cut:
+        return ""
+    names = [
+        row["what"] + (f" ({row['runs']} of {row['of']} runs)" if row["runs"] else "")
+        for row in cut["searches"]
+    ]
+    return (
+        f"; ended by --time-limit, so more time may give a better answer: "
+        f"{', '.join(names)}; --time-limit {cut['seconds_needed']} should do, or none"
+    )
+
+
+def _least(found: Json) -> str:
+    """Return how much a quota needs at least, as far as that is known."""
+    most = found["fits"]["needs_bytes"]
+    least = found["least"]["bound_bytes"]
+    if found["independent"] or least >= most:
+        return f"needs {_size(most)}"
+    return f"needs {_size(least)} to {_size(most)}"
+
+
+def _with_least(found: Json) -> str:
+    """Return how long the run takes with the least quota, if that is known."""
+    fits = found["fits"]
+    if fits["takes_seconds"] is None:
+        return ""
+    least = _size(fits["needs_bytes"])
+    return f"; takes {_time(fits['takes_seconds'])} with a quota of {least}"
+
+
+def _meant(found: Json) -> str:
+    """Return a question in brackets if the quota seems to lack its unit."""
+    stated = found["stated_quota"] or ""
+    least = found["least"]["bound_bytes"]
+    if not stated.isdecimal() or least < FAR_TOO_SMALL * found["quota_bytes"]:
+        return ""
+    unit = "GB" if least > 10**6 * int(stated) else "MB"
+    return f" (did you mean --quota {stated}{unit}?)"
+
+
+def _engines(found: Json) -> str:
+    """Return the words before a "yes": which engine it is for, if caps were computed
+    for Nextflow and the order of the tasks is known.
+    """
+    caps = found["nextflow"]
+    if caps is None or found["independent"]:
+        return ""
+    if found["fits"]["way"] in ("default", "nextflow"):
+        return "Nextflow: "
+    others = {"setting": "with Snakemake and ioopt", "plan": "by a plan of ioopt"}
+    other = others[found["fits"]["way"]]
+    no = f"no caps found ({_least_tried(caps)})"
+    if caps["search_cut"]:
+        no = "not known (the time limit ended the search of caps)"
+    return f"Nextflow: {no}; {other}: "
+
+
+def _least_tried(caps: Json) -> str:
+    """Return the least peak of the *caps* that were tried, and how many were."""
+    tried = counted(caps["simulated"], "setting")
+    return f"least peak of {tried} tried: {_size(caps['peak_bytes'])}"
+
+
+def _if_reads(found: Json, word: str = "if") -> str:
+    """Return the condition for the answer if what some tasks read is assumed; it begins
+    with *word*.
+    """
+    assumed = found["assumed_reads"].values()
+    count = sum(row["tasks"] for rows in assumed for row in rows)
+    if not count:
+        return ""
+    tasks = counted(count, "task")
+    if word == "whether or not":
+        return f", {word} {tasks} read all files"
+    return f", {word} {tasks} read as assumed"
+
+
+def _slow(found: Json) -> str:
+    """Return the words that caps of Nextflow cost much time, with the time that the
+    dispatcher takes, where they do.
+    """
+    ratio = found["fits"]["takes_seconds"] / (
+        found["unlimited"]["makespan_seconds"] or 1.0
+    )
+    if found["fits"]["way"] != "nextflow" or ratio <= SLOW:
+        return ""
+    words = f" ({ratio:.2g} x the default"
+    if found["setting"]:
+        words += f"; Snakemake and ioopt: {_time(found['setting']['makespan_seconds'])}"
+    return f"{words})"
+
+
+def _safely(found: Json) -> str:
+    """Return the "yes", with what noisy runs add to it if there were any: whether all,
+    most or few of them kept the quota, and the limit with which all do.
+    """
+    noise = found["noise"]
+    quota = _size(found["quota_bytes"])
+    if noise is None:
+        if _size(found["fits"]["needs_bytes"]) == quota:
+            return "yes, but no room left"
+        return "yes"
+    kept = f"{noise['kept']} of {noise['runs']} noisy runs kept the quota"
+    if _limit(found) < found["quota_bytes"]:
+        return _safely_with_limit(found)
+    if found["fits"]["safety"] == "unsafe":
+        return f"not safely ({kept})"
+    if found["fits"]["safety"] == "tight":
+        safe = room(found) if found["fits"]["way"] == "setting" else ""
+        return f"yes, but tight ({kept}{safe})"
+    if noise["runs"] < NOISY_RUNS:
+        few = f"only {noise['runs']} noisy runs, all kept it"
+        return f"yes, but perhaps tight ({few})"
+    return f"yes ({kept})"
+
+
+def _safely_with_limit(found: Json) -> str:
+    """Return the "yes" with a limit below the quota that more noisy runs keep."""
+    noise = found["noise"]
+    quota, limit = _size(found["quota_bytes"]), _size(_limit(found))
+    fewer = f"{noise['kept']} with a limit of {quota}"
+    if noise["plan_kept"] == noise["runs"]:
+        all_kept = f"all {noise['runs']} noisy runs kept the quota"
+        return f"yes, with a limit of {limit} ({all_kept}; {fewer})"
+    some = f"{noise['plan_kept']} of {noise['runs']} noisy runs kept the quota"
+    return f"yes, but tight, with a limit of {limit} ({some}; {fewer}{room(found)})"
+
+
+def _limit(found: Json) -> int:
+    """Return the bytes to give to the plugin as its limit: the one tried with which all
+    or most noisy runs kept the quota, or the quota where no smaller one was better.
+    """
+    noise = found["noise"]
+    quota: int = found["quota_bytes"]
+    if noise is None or noise["plan_bytes"] is None:
+        return quota
+    return min(quota, noise["plan_bytes"])
+
+
+def no_safe_way(found: Json) -> bool:
+    """Return whether few noisy runs kept the quota, and no smaller limit is known with
+    which at least half do.
+    """
+    unsafe = found["fits"].get("safety") == "unsafe"
+    return unsafe and _limit(found) == found["quota_bytes"]
+
+
+def room(found: Json) -> str:
+    """Return the words that name a quota that all noisy runs keep and, for an engine
+    that looks at no bytes, a smaller quota to ask with.
+    """
+    noise = found["noise"]
+    if noise["safe_bytes"] is None:
+        if noise["safe_tried_bytes"] is None:
+            return ""
+        return f"; nor with a limit of up to {_size(noise['safe_tried_bytes'])}"
+    least = _size(noise["safe_bytes"])
+    if noise["safe_plan_bytes"] is not None:
+        options = _snakemake_options(found, noise["safe_plan_bytes"])
+        return f"; the smallest quota tried that all keep is {least}, with {options}"
+    asked = found["quota_bytes"] ** 2 // noise["peak_bytes"]
+    smaller = _size(asked).replace(" ", "")
+    return f"; all keep a quota of {least}; for more room, ask with --quota {smaller}"
+
+
+def _processes(rows: Sequence[Json]) -> str:
+    """Return processes with their numbers of tasks: the first few, and the number of
+    the others, which the JSON has.
+    """
+    counts = Counter[str]()
+    for row in rows:
+        counts[_short(row["process"])] += row["tasks"]
+    words = [f"{process} ({count})" for process, count in counts.items()]
+    more = len(words) - MOST_NAMED
+    if more > 1:
+        words[MOST_NAMED:] = [f"{more} more processes (--format json names all)"]
+    return f"{counted(counts.total(), 'task')} of {', '.join(words)}"
+
+
+def _short(process: str) -> str:
+    """Return the name of *process* without the workflows that it is in."""
+    return process.rpartition(":")[2]
+
+
+def _to_state(found: Json) -> str:
+    """Return the words that name the processes of which to state what they read: those
+    that decide, and that the others do not.
+    """
+    rows = [row for rows in found["assumed_reads"].values() for row in rows]
+    names = (_short(row["process"]) for row in rows if row["decides"])
+    decide = [*dict.fromkeys(names)]
+    options = " ".join(f"--reads-own {name}" for name in decide[:MOST_STATED])
+    if len(decide) > MOST_STATED:
+        options += f", and {len(decide) - MOST_STATED} more that --format json names"
+    words = "this decides"
+    if not all(row["decides"] for row in rows):
+        words = "this decides, whatever the others read"
+    return f"{words}: {options} (or --reads-all)"
+
+
+def _default_does(found: Json, nextflow: str | None) -> str:
+    """Return the text on a run that fits by default."""
+    from ioopt.budget.nextflow import all_fit
+
+    run = "" if nextflow is None else f"; run Nextflow with: -c {nextflow}"
+    if all_fit(found):
+        return f"nothing to set, even if no file is deleted{run}"
+    if found["source"] == SNAKEMAKE:
+        return "nothing to set: temporary files leave after their last reader"
+    if nextflow is not None:
+        return f"needs no caps, only that files are deleted{run}"
+    boost = f"put into nextflow.config: {' and '.join(NF_BOOST)}"
+    if found["source"] == TRACE:
+        return f"so that each file is deleted after its last reader, {boost}"
+    return (
+        "set that each file is deleted after its last reader (Snakemake: mark the "
+        f"outputs temp(); Nextflow: {boost})"
+    )
+
+
+def lines_to_paste(found: Json, nextflow: str | None) -> list[str]:
+    """Return the lines to paste for the way in which the workflow fits."""
+    way = found["fits"]["way"]
+    if no_safe_way(found):
+        return []
+    if way == "setting":
+        return [_snakemake_options(found)]
+    if way in ("default", "nextflow") and nextflow is not None:
+        return [f"-c {nextflow}"]
+    kept = found["undeleted_bytes"] <= (found["quota_bytes"] or 0)
+    if way == "default" and not kept and found["source"] == TRACE:
+        return list(NF_BOOST)
+    return []
+
+
+def _snakemake_options(found: Json, limit: int | None = None) -> str:
+    """Return the options of Snakemake for the setting that keeps the quota, or for the
+    same setting with another *limit*.
+    """
+    setting = found["setting"]
+    options = [
+        "--scheduler ioopt",
+        f"--scheduler-ioopt-disk-mb {_disk_mb(found, limit or _limit(found))}",
+        f"--scheduler-ioopt-in-flight {setting['in_flight']}",
+    ]
+    if setting["policy"] != DEFAULT_POLICY:
+        options.append(f"--scheduler-ioopt-policy {setting['policy']}")
+    if found["source"] == SNAKEMAKE and found["record"]:
+        options.append(f"--scheduler-ioopt-sizes {shlex.quote(found['record'])}")
+    return " ".join(options)
+
+
+def _disk_mb(found: Json, size: int) -> str:
+    """Return *size* for the option disk-mb: a number of megabytes, with decimals and
+    the unit where it is not whole; a quota such as 1GiB as it was stated.
+    """
+    stated = (found["stated_quota"] or "").replace(" ", "")
+    if size == found["quota_bytes"] and size % 10**6 and stated[-1:].isalpha():
+        return str(stated)
+    whole, rest = divmod(size, 10**6)
+    if not rest:
+        return str(whole)
+    if not whole:
+        return f"{size}B"
+    return f"{whole}.{rest:06d}".rstrip("0") + "MB"
+
+
+def _workflow_rows(found: Json) -> Iterator[Row]:
+    """Yield rows on the size of the workflow, on the least quota, and on the run
+    without a quota.
+    """
+    tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
+    yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
+    for how, rows in found["assumed_reads"].items():
+        if rows:
+            yield "reads", f"assumed: {_processes(rows)}: {how}"
+    bound = found["least"]["bound_bytes"]
+    needed = found["least"]["found_bytes"]
+    if found["independent"]:
+        yield "tasks", "the record has no DAG (--dag FILE): assumed independent below"
+        why = ASSUMED
+    elif bound == needed:
+        why = f"the least{_if_reads(found)}" if found["assumed_reads"] else "proven"
+    else:
+        why = f"lower bound {_size(bound)}{_if_reads(found)}"
+    yield "least quota", f"{_size(needed)} ({why})"
+    if found["observed"]:
+        ran = found["observed"]
+        yield (
+            "recorded",
+            f"{_time(ran['makespan_seconds'])}, peak at most "
+            f"{_size(ran['peak_bytes'])}: the recorded run on its machine, each output "
+            "counted in full from the start of its task",
+        )
+    yield "default", _default_cell(found)
+
+
+def _default_cell(found: Json) -> str:
+    """Return the text on the simulated run without a quota."""
+    return (
+        f"{_run(found['unlimited'])}, simulated without a quota: strictly in order of "
+        "submission, no delay of the engine"
+    )
+
+
+def _copies(found: Json) -> str:
+    """Return how many samples and copies of a recorded run a workflow has; for an
+    instance that is no record, how many samples.
+    """
+    if not found["copies"]:
+        return counted(found["samples"], "sample")
+    copies = "1 copy of the run"
+    if found["copies"] > 1:
+        copies = f"{found['copies']} copies of the run"
+    if not found["tags"]:
+        return copies
+    return f"{counted(found['samples'], 'sample')} in {copies}"
+
+
+def _sample(found: Json) -> str:
+    """Return what counts as one sample in the number of samples in flight."""
+    if found["source"] == SNAKEMAKE:
+        return "a value of the wildcard sample, or jobs that files join"
+    if found["tags"]:
+        return "the tasks of one tag"
+    if found["copies"] > 1:
+        return "one copy of the recorded run"
+    if found["copies"]:
+        return "tasks that share files"
+    return "one of the instance"
+
+
+def _plan_cell(found: Json) -> str:
+    """Return the text on the best plan under the quota."""
+    best = found["at_quota"]
+    ratio = best["makespan_seconds"] / (found["unlimited"]["makespan_seconds"] or 1.0)
+    why = f"lower bound {_time(best['bound'])}"
+    if found["independent"]:
+        why = ASSUMED
+    times = f"{ratio:.2f} x the time by default"
+    return f"{_run(best)}, {times}, as a list of starts that no engine takes; {why}"
+
+
+def _nextflow_cell(found: Json) -> str:
+    """Return the text on the caps for Nextflow and the run under them, or why no file
+    is written.
+    """
+    caps = found["nextflow"]
+    if caps["peak_bytes"] > found["quota_bytes"]:
+        return f"no caps found that keep the quota ({_least_tried(caps)})"
+    settings = []
+    if caps["tasks"] < found["cores"]:
+        settings.append(f"queueSize {caps['tasks']}")
+    if caps["forks"]:
+        settings.append(counted(len(caps["forks"]), "maxForks cap"))
+    return f"{_run(caps)}, with {' and '.join(settings) or 'no caps'}"
+
+
+def _engine(found: Json) -> str:
+    """Return the engine whose runs the first row and the noisy runs tell."""
+    if found["fits"]["way"] == "setting":
+        return "Snakemake and ioopt"
+    if found["fits"]["way"] == "nextflow" or found["source"] == TRACE:
+        return "Nextflow"
+    return "by default"
+
+
+def _noise_cell(found: Json) -> str:
+    """Return the text on the noisy runs: their makespan and peak, and the quota with
+    which to plan.
+    """
+    noise = found["noise"]
+    quota = found["quota_bytes"]
+    text = f"{_engine(found)}: "
+    for what in ("times", "sizes"):
+        if noise[what]:
+            factor = exp(noise[what])
+            text += f"two of three {what} within a factor of {factor:.2g}; "
+    text += f"median {_time(noise['median_seconds'])}"
+    text += f", worst {_time(noise['worst_seconds'])}"
+    text += f", peak {_size(noise['peak_bytes'])}, {noise['stuck']} stuck"
+    if noise["kept"] == noise["runs"]:
+        return text
+    plan = noise["plan_bytes"]
+    if plan is None:
+        return text if found["fits"]["way"] == "setting" else f"{text}{room(found)}"
+    share = f"{plan / quota:.0%}"
+    some = "all" if noise["plan_kept"] == noise["runs"] else noise["plan_kept"]
+    return f"{text}; plan with {_size(plan)}, {share} ({some} runs keep the quota)"
+
+
+def _size(value: int) -> str:
+    return quantity("bytes", value)
+
+
+def _time(value: float | None) -> str:
+    return quantity("seconds", value)
+
+
+def _run(metrics: Json) -> str:
+    return f"{_time(metrics['makespan_seconds'])}, peak {_size(metrics['peak_bytes'])}"
