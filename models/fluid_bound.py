@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ioopt.arrays import Floats
 from ioopt.compiled.library import maker
-from ioopt.problems.job_columns import Reals
 
 SHAVED = 1 - 5e-10
 """Factor that lowers a bound by more than the rounding error of a million summed terms.
@@ -29,13 +29,13 @@ class Work(NamedTuple):
     begin to its end. ``weight`` is the cost of a second of its completion time.
     """
 
-    release: Reals
-    amount: Reals
-    duration: Reals
-    weight: Reals
+    release: Floats
+    amount: Floats
+    duration: Floats
+    weight: Floats
 
 
-def total_of(values: Reals) -> float:
+def total_of(values: Floats) -> float:
     """Return the sum of *values*, added from left to right."""
     # The rounding of numpy's own sum depends on the processor.
     return float(np.cumsum(values)[-1]) if len(values) else 0.0

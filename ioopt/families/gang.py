@@ -92,7 +92,7 @@ class Gang(Kind):
         return GangSchedule
 
     def rows_reader(self) -> Callable[[Objects], Rows]:
-        from ioopt.problems.gang_columns import GangRows
+        from ioopt.problems.gang_rows import GangRows
 
         return GangRows.read
 

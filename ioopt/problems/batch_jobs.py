@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ioopt.arrays import Floats, Ints
 from ioopt.problems import base
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.batch_io import MAX_PHASES, BatchIoProblem, Job, Machine
 from ioopt.problems.columns import Columns, Objects, are_unique, labels, names, numbers
-from ioopt.problems.job_columns import Reals, Wholes, offsets
+from ioopt.problems.job_columns import offsets
 
 LABELS = {
     "wait_seconds": base.Seconds,
@@ -37,14 +38,14 @@ class BatchJobs(Columns[Job]):
     RECORD = Job
 
     ids: Sequence[JobId]
-    submit: Reals
-    nodes: Wholes
-    walltime: Reals
-    own_peak: Reals
-    steps: Wholes
-    seconds: Reals
-    volume: Reals
-    repeat: Wholes
+    submit: Floats
+    nodes: Ints
+    walltime: Floats
+    own_peak: Floats
+    steps: Ints
+    seconds: Floats
+    volume: Floats
+    repeat: Ints
     wait_seconds: Sequence[float | None]
     user: Sequence[JobId | None]
     queue: Sequence[JobId | None]
@@ -99,24 +100,24 @@ class BatchJobs(Columns[Job]):
         return len(self.ids)
 
     @cached_property
-    def offset(self) -> Wholes:
+    def offset(self) -> Ints:
         """Return where the phases of each job begin, and their number."""
         return offsets(self.steps)
 
     @cached_property
-    def num_phases(self) -> Wholes:
+    def num_phases(self) -> Ints:
         """Return the number of phases of each job, with repeats counted."""
         if not len(self):
             return np.zeros(0, np.int64)
         return np.add.reduceat(self.repeat, self.offset[:-1])
 
-    def allocated_nodes(self, machine: Machine) -> Wholes:
+    def allocated_nodes(self, machine: Machine) -> Ints:
         """Return the smallest legal allocation of each job, in nodes (rule 18)."""
         sizes, place = np.unique(self.nodes, return_inverse=True)
         widths = [machine.allocated_nodes(size) for size in sizes.tolist()]
         return np.array(widths, np.int64)[place]
 
-    def peak(self, machine: Machine) -> Reals:
+    def peak(self, machine: Machine) -> Floats:
         """Return the peak rate of each job in bytes per second (rules 5 and 24)."""
         rate = machine.node_bytes_per_second * self.allocated_nodes(machine)
         rate = np.minimum(rate, machine.storage_bytes_per_second)

@@ -17,8 +17,9 @@ from annotated_types import Ge, Le
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from ioopt.arrays import Floats
 from ioopt.problems.base import ROWS_AT_ONCE, HeldAsColumns, JobId, Json, Record
-from ioopt.problems.job_columns import Reals, joined
+from ioopt.problems.job_columns import joined
 
 RecordT = TypeVar("RecordT", bound=Record)
 UNUSUAL = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
@@ -182,7 +183,7 @@ def labels(form: Any, values: list[Any]) -> list[Any]:
     return found
 
 
-def reals_or_nan(form: Any, values: list[Any]) -> Reals:
+def reals_or_nan(form: Any, values: list[Any]) -> Floats:
     """Return *values* as an array, with NaN for None; *form* is the type of the others.
 
     Raises ValueError as :func:`numbers` does.

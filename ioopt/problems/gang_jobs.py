@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ioopt.arrays import Floats, Ints
 from ioopt.problems import base
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.columns import Columns, Objects, are_unique, names, numbers
-from ioopt.problems.gang import DERIVED, Job, Machine
-from ioopt.problems.job_columns import Reals, Wholes, offsets
+from ioopt.problems.gang import DERIVED, GangProblem, Job, Machine
+from ioopt.problems.job_columns import offsets
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GangJobs(Columns[Job]):
-    """The jobs of a gang problem that state their times L and R.
+    """The jobs of a gang problem in the order of the instance.
 
-    ``sizes`` is the number of file nodes of each job, and ``files`` are the file nodes
-    of all jobs, one job after the other.
+    ``local`` and ``remote`` are L and R of rule 6, in seconds. ``sizes`` is the number
+    of file nodes of each job, and ``files`` are the file nodes of all jobs, one job
+    after the other.
     """
 
     RECORD = Job
 
     ids: Sequence[JobId]
-    arrival: Reals
-    local: Reals
-    remote: Reals
-    sizes: Wholes
+    arrival: Floats
+    local: Floats
+    remote: Floats
+    sizes: Ints
     files: NDArray[np.int32]
 
     @classmethod
@@ -58,24 +60,43 @@ class GangJobs(Columns[Job]):
 
     @classmethod
     def of_records(cls, records: Sequence[Job]) -> GangJobs:
-        """Return the columns of *records*. Raises TypeError for other times."""
-        files = [node for job in records for node in job.file_nodes]
+        """Return the columns of *records*; times that one does not state are NaN."""
+        files = chain.from_iterable(job.file_nodes for job in records)
         return cls(
             ids=[job.id for job in records],
             arrival=np.array([job.arrival_seconds for job in records], float),
             local=np.array([job.local_seconds for job in records], float),
             remote=np.array([job.remote_seconds for job in records], float),
             sizes=np.array([job.size for job in records], np.int64),
-            files=np.array(files, np.int32),
+            files=np.array([*files], np.int32),
         )
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
-    def offset(self) -> Wholes:
+    def fcfs(self) -> Ints:
+        """Return the positions of the jobs in order of arrival; jobs that arrive at the
+        same time are in the order of the instance.
+        """
+        return np.argsort(self.arrival, kind="stable")
+
+    @cached_property
+    def keys(self) -> Ints:
+        """Return the position of each job in the order of arrival."""
+        found = np.empty(len(self), np.int64)
+        found[self.fcfs] = np.arange(len(self))
+        return found
+
+    @cached_property
+    def offset(self) -> Ints:
         """Return where the file nodes of each job begin, and their number."""
         return offsets(self.sizes)
+
+    def files_of(self, job: int) -> list[int]:
+        """Return the file nodes of one job."""
+        nodes: list[int] = self.files[self.offset[job] : self.offset[job + 1]].tolist()
+        return nodes
 
     def fit(self, machine: Machine) -> bool:
         """Return whether the jobs make a valid problem of *machine*."""
@@ -122,3 +143,17 @@ class GangJobs(Columns[Job]):
                 )
             )
         ]
+
+
+@base.once_a_problem
+def workload_of(problem: GangProblem) -> GangJobs:
+    """Return the jobs of *problem* as columns, also if they state the quantities of
+    Section 2.3 in place of their times.
+    """
+    jobs = GangJobs.of(problem.jobs)
+    if not np.isnan(jobs.local).any():
+        return jobs
+    local, remote = np.array(problem.times, float).T
+    return replace(
+        jobs, local=np.ascontiguousarray(local), remote=np.ascontiguousarray(remote)
+    )

@@ -8,13 +8,10 @@ from itertools import chain
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ioopt.arrays import Flags, Floats, Ints
 from ioopt.problems.base import JobId, Json, Rows
 
-Reals = NDArray[np.float64]
-Wholes = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 NO_NODE = -(1 << 62)
 """The ``first_node`` of a job that has none."""
 
@@ -32,36 +29,36 @@ class JobColumns(Rows):
     """
 
     ids: Sequence[JobId]
-    start: Reals
-    end: Reals
+    start: Floats
+    end: Floats
     killed: Flags
     allocated: Sequence[object]
-    first_node: Wholes
+    first_node: Ints
     nodes: Sequence[Sequence[int] | None] | None
-    offset: Wholes
-    phase: Wholes
-    request: Reals
-    grant: Reals
-    finish: Reals
+    offset: Ints
+    phase: Ints
+    request: Floats
+    grant: Floats
+    finish: Floats
     timed: Flags
-    edges: Wholes
-    since: Reals
-    until: Reals
-    rate: Reals
+    edges: Ints
+    since: Floats
+    until: Floats
+    rate: Floats
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
-    def owner(self) -> Wholes:
+    def owner(self) -> Ints:
         """Return the number of the job of each request."""
         return np.repeat(np.arange(len(self)), np.diff(self.offset))
 
-    def taken(self, places: Wholes) -> JobColumns:
+    def taken(self, places: Ints) -> JobColumns:
         """Return the rows at *places*, in that order."""
         offset, requests = parts_taken(self.offset, places)
-        edges: Wholes = np.broadcast_to(np.int64(0), len(requests) + 1)
-        spans: Wholes = np.zeros(0, np.int64)
+        edges: Ints = np.broadcast_to(np.int64(0), len(requests) + 1)
+        spans: Ints = np.zeros(0, np.int64)
         if len(self.since):
             edges, spans = parts_taken(self.edges, requests)
         nodes = self.nodes
@@ -185,7 +182,7 @@ class JobColumns(Rows):
         return found
 
 
-def offsets(counts: Sequence[int] | Wholes) -> Wholes:
+def offsets(counts: Sequence[int] | Ints) -> Ints:
     """Return the running totals of *counts*, from 0."""
     found = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=found[1:])
@@ -205,7 +202,7 @@ made.
 """
 
 
-def blocks(offset: Sequence[int] | Wholes) -> Iterator[slice]:
+def blocks(offset: Sequence[int] | Ints) -> Iterator[slice]:
     """Yield the parts in blocks of some hundred thousand items; part k has the items
     from ``offset[k]`` on.
     """
@@ -219,7 +216,7 @@ def blocks(offset: Sequence[int] | Wholes) -> Iterator[slice]:
         first = stop
 
 
-def parts_taken(offset: Wholes, chosen: Wholes) -> tuple[Wholes, Wholes]:
+def parts_taken(offset: Ints, chosen: Ints) -> tuple[Ints, Ints]:
     """Return, for the *chosen* parts one after the other, where each begins, and the
     indices of their items. Part k has the items from ``offset[k]`` on.
     """

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ioopt.arrays import Floats
 from ioopt.models.batch_io.prices import Chain, Step, delay_bound
 from ioopt.models.fluid_bound import SHAVED, Work, least_response, total_of
 from ioopt.options import Deadline
@@ -18,7 +19,6 @@ from ioopt.problems.batch_io import (
     Job,
 )
 from ioopt.problems.batch_jobs import BatchJobs, jobs_of
-from ioopt.problems.job_columns import Reals
 
 REFERENCE = "no-congestion"
 """The reference policy. It alone may exceed the storage's rate."""
@@ -161,7 +161,7 @@ def _peak(problem: BatchIoProblem, job: Job) -> float:
     )
 
 
-def _totals(jobs: BatchJobs, ef: float) -> tuple[Reals, Reals, Reals, Reals]:
+def _totals(jobs: BatchJobs, ef: float) -> tuple[Floats, Floats, Floats, Floats]:
     """Return (head, seconds, tail, bytes) of each job, whose bytes are multiplied by
     *ef*.
 
@@ -181,7 +181,7 @@ def _totals(jobs: BatchJobs, ef: float) -> tuple[Reals, Reals, Reals, Reals]:
     last[owner[busy]] = busy
     begins = first[owner]
 
-    def per_job(values: Reals) -> Reals:
+    def per_job(values: Floats) -> Floats:
         return np.asarray(np.bincount(owner, values, count), float)
 
     head = per_job(np.where(phase <= begins, computing, 0.0))

@@ -4,7 +4,7 @@ import numpy as np
 
 from ioopt.models.fluid_bound import SHAVED, Work, least_response, total_of
 from ioopt.problems.gang import GangProblem
-from ioopt.problems.gang_columns import workload_of
+from ioopt.problems.gang_jobs import workload_of
 
 FINISHED_SECONDS = 1e-7
 """Seconds: a job with less than this left at a slice end finishes there (rule 4)."""

@@ -22,7 +22,7 @@ from ioopt.problems.gang import (
     PlacedJob,
     nodes_of,
 )
-from ioopt.problems.gang_columns import workload_of
+from ioopt.problems.gang_jobs import workload_of
 from ioopt.protocols import Outcome, Simulation, SolveRequest
 from ioopt.result import StopReason
 from ioopt.sim.gang.matrix import Gangs

@@ -17,7 +17,7 @@ import ioopt
 from ioopt import solving
 from ioopt.checks.gang.check import check
 from ioopt.decisions.gang.state import State, state_of
-from ioopt.problems.gang_columns import GangRows
+from ioopt.problems.gang_rows import GangRows
 from ioopt.sim.gang.update import phases_of
 
 ONLINE = ("gs", "iogs", "adaptive-iogs", "migrate-iogs", "guarded-iogs", "index-iogs")

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ioopt.arrays import Flags, Floats, Ints
 from ioopt.checks.batch_io.queue import queue_violations, states_queue
 from ioopt.checks.batch_io.rates import (
     RELATIVE,
@@ -25,14 +26,7 @@ from ioopt.checks.batch_io.table import Table, marked, parts_of, read_rows, sums
 from ioopt.checks.batch_io.terms import Terms
 from ioopt.problems.base import Json
 from ioopt.problems.batch_io import BatchIoPlan, BatchIoProblem
-from ioopt.problems.job_columns import (
-    NO_NODE,
-    Flags,
-    JobColumns,
-    Reals,
-    Wholes,
-    offsets,
-)
+from ioopt.problems.job_columns import NO_NODE, JobColumns, offsets
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
@@ -315,10 +309,10 @@ class Steps(NamedTuple):
     of each job after its last request.
     """
 
-    offset: Wholes
-    phase: Wholes
-    seconds: Reals
-    tail: Reals
+    offset: Ints
+    phase: Ints
+    seconds: Floats
+    tail: Floats
 
     @classmethod
     def of(cls, table: Table) -> "Steps":
@@ -359,7 +353,7 @@ def _check_nodes(terms: Terms, table: Table) -> Iterator[Violation]:
     yield from _overlaps(terms, table, held)
 
 
-def _overlaps(terms: Terms, table: Table, held: Wholes) -> Iterator[Violation]:
+def _overlaps(terms: Terms, table: Table, held: Ints) -> Iterator[Violation]:
     """Yield a violation for each of the jobs *held* that uses a node before another job
     has left it.
     """
@@ -383,7 +377,7 @@ def _overlaps(terms: Terms, table: Table, held: Wholes) -> Iterator[Violation]:
             yield violation("overlap", table.name(k), text)
 
 
-def _places(terms: Terms, table: Table, held: Wholes) -> tuple[Wholes, Wholes]:
+def _places(terms: Terms, table: Table, held: Ints) -> tuple[Ints, Ints]:
     """Return, for each node that one of the jobs *held* names, the job and the node; of
     a partition, the first node of each unit.
     """
@@ -484,7 +478,7 @@ LEAST_ZERO = (
 """Metrics that are at least 0 in every schedule."""
 
 
-def _delays(table: Table) -> Reals:
+def _delays(table: Table) -> Floats:
     """Return the I/O delay of each job: the seconds of its I/O beyond those at the peak
     rate.
     """
@@ -494,15 +488,15 @@ def _delays(table: Table) -> Reals:
     return np.asarray(np.bincount(table.owner[done], took[done], len(table)), float)
 
 
-def _overlap(since: Reals, until: Reals, begin: float, end: float) -> Reals:
+def _overlap(since: Floats, until: Floats, begin: float, end: float) -> Floats:
     """Return the seconds of each span from *since* to *until* that lie between *begin*
     and *end*.
     """
-    inside: Reals = np.minimum(until, end) - np.maximum(since, begin)
+    inside: Floats = np.minimum(until, end) - np.maximum(since, begin)
     return np.maximum(inside, 0.0)
 
 
-def _useful(table: Table, begin: float, end: float) -> tuple[Reals, Reals]:
+def _useful(table: Table, begin: float, end: float) -> tuple[Floats, Floats]:
     """Return the least and the largest possible useful work of each job between *begin*
     and *end*, in seconds.
 
@@ -519,7 +513,7 @@ def _useful(table: Table, begin: float, end: float) -> tuple[Reals, Reals]:
     return least, most
 
 
-def _computing(table: Table, begin: float, end: float) -> Reals:
+def _computing(table: Table, begin: float, end: float) -> Floats:
     """Return the seconds between *begin* and *end* that each job computes."""
     rows = table.rows
     first = table.first_phase[:-1]
@@ -541,7 +535,7 @@ def _computing(table: Table, begin: float, end: float) -> Reals:
     return sums(inside, first)
 
 
-def _moved(table: Table, begin: float, end: float) -> tuple[Reals, Reals]:
+def _moved(table: Table, begin: float, end: float) -> tuple[Floats, Floats]:
     """Return the least and the largest number of bytes that each request can have moved
     between *begin* and *end*.
 

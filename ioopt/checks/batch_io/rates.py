@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ioopt.arrays import Flags, Floats, Ints
 from ioopt.checks import Load, overloads
 from ioopt.checks.batch_io.table import Table, marked
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
-from ioopt.problems.job_columns import Flags, Reals, Wholes
 from ioopt.result import Violation, violation
 
 RELATIVE = 1e-9
@@ -154,12 +154,12 @@ class Totals(NamedTuple):
     change of a rate.
     """
 
-    time: Reals
-    rate: Reals
-    peak: Reals
-    partial: Reals
+    time: Floats
+    rate: Floats
+    peak: Floats
+    partial: Floats
     """Number of spans whose rate is below their peak rate."""
-    limit: Reals
+    limit: Floats
     """Rate that the storage delivers to as many requests as are moving then (rule
     29).
     """
@@ -195,8 +195,8 @@ def _totals(terms: Terms, table: Table, moving: Flags) -> Totals:
     # At one instant, spans end before other spans begin.
     order = np.argsort(time, kind="stable")
 
-    def running(amount: Reals) -> Reals:
-        total: Reals = np.cumsum(np.concatenate([-amount, amount])[order])
+    def running(amount: Floats) -> Floats:
+        total: Floats = np.cumsum(np.concatenate([-amount, amount])[order])
         return total
 
     limit = np.full(len(time), terms.storage)
@@ -246,7 +246,7 @@ def _several_partial(totals: Totals) -> Iterator[Violation]:
 
 
 def _too_fast(
-    terms: Terms, time: Reals, rate: Reals, limit: Reals
+    terms: Terms, time: Floats, rate: Floats, limit: Floats
 ) -> Iterator[tuple[str, float]]:
     """Yield the text for each period in which *rate* exceeds *limit*, what the storage
     takes, and by how many bytes per second it does.
@@ -260,7 +260,7 @@ def _too_fast(
         yield text, float(excess[at])
 
 
-def _lasting(time: Reals, broken: Flags) -> Iterator[int]:
+def _lasting(time: Floats, broken: Flags) -> Iterator[int]:
     """Yield the first index of each period in which *broken* is true.
 
     Periods short enough to be rounding errors are left out.
@@ -286,7 +286,7 @@ def check_capacity(terms: Terms, table: Table) -> Iterator[Violation]:
     begin = np.where(np.isnan(rows.grant), rows.request, rows.grant)[done]
     end, size = rows.finish[done], table.asked[done]
 
-    def late(chosen: Wholes) -> list[tuple[Load, float]]:
+    def late(chosen: Ints) -> list[tuple[Load, float]]:
         names = [table.name(k) for k in table.owner[done][chosen].tolist()]
         columns = (column[chosen].tolist() for column in (begin, end, size))
         loads = [Load(*numbers) for numbers in zip(*columns, names)]
@@ -303,7 +303,7 @@ def check_capacity(terms: Terms, table: Table) -> Iterator[Violation]:
         yield violation("storage", load.item, text, left)
 
 
-def pressed(storage: float, begin: Reals, end: Reals, size: Reals) -> Wholes:
+def pressed(storage: float, begin: Floats, end: Floats, size: Floats) -> Ints:
     """Return the transfers that *storage* bytes/s may be too slow for; those left out
     end in time, and delay none of these.
 

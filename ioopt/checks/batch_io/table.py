@@ -11,20 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ioopt.arrays import Flags, Floats, Ints
 from ioopt.checks.batch_io.terms import SLACK_SECONDS, Terms
 from ioopt.problems.base import LARGEST, Count, JobId, Json, NodeNumber, Real
 from ioopt.problems.batch_jobs import jobs_of
 from ioopt.problems.columns import Objects, labels, names, numbers, reals_or_nan
-from ioopt.problems.job_columns import (
-    NO_NODE,
-    Flags,
-    JobColumns,
-    Reals,
-    Wholes,
-    blocks,
-    offsets,
-    parts_taken,
-)
+from ioopt.problems.job_columns import NO_NODE, JobColumns, blocks, offsets, parts_taken
 from ioopt.result import Violation, violation
 
 UNREADABLE = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
@@ -217,16 +209,16 @@ class Table:
     """
 
     ids: Sequence[JobId]
-    submit: Reals
-    walltime: Reals
-    asked_nodes: Wholes
+    submit: Floats
+    walltime: Floats
+    asked_nodes: Ints
     rows: JobColumns
-    nodes: Wholes
-    peak: Reals
-    offset: Wholes
-    seconds: Reals
-    volumes: Reals
-    repeat: Wholes
+    nodes: Ints
+    peak: Floats
+    offset: Ints
+    seconds: Floats
+    volumes: Floats
+    repeat: Ints
 
     @classmethod
     def of(cls, terms: Terms, rows: JobColumns) -> tuple[Table, list[Violation]]:
@@ -281,52 +273,52 @@ class Table:
             )
 
     @cached_property
-    def first_phase(self) -> Wholes:
+    def first_phase(self) -> Ints:
         """Return where the phases of each job begin, and their number."""
         return offsets(self.repeat)[self.offset]
 
     @cached_property
-    def compute(self) -> Reals:
+    def compute(self) -> Floats:
         """Return the seconds of computing of each phase."""
         return np.repeat(self.seconds, self.repeat)
 
     @cached_property
-    def volume(self) -> Reals:
+    def volume(self) -> Floats:
         """Return the bytes of each phase."""
         return np.repeat(self.volumes, self.repeat)
 
     @cached_property
-    def owner(self) -> Wholes:
+    def owner(self) -> Ints:
         """Return the job of each request."""
         return self.rows.owner
 
     @cached_property
-    def slack(self) -> Reals:
+    def slack(self) -> Floats:
         """Return the tolerance for the times of each job in seconds: that of rule 2 at
         both ends, plus the rounding of sums.
         """
         return SLACK_SECONDS + 64 * np.spacing(np.abs(self.rows.end))
 
     @cached_property
-    def ideal(self) -> Reals:
+    def ideal(self) -> Floats:
         """Return the seconds that each job runs without congestion (rule 22)."""
         return np.concatenate([_ideal(part) for part in self.blocks()])
 
     @cached_property
-    def asked(self) -> Reals:
+    def asked(self) -> Floats:
         """Return the bytes of the phase of each request; NaN if there is no such
         phase.
         """
         return np.concatenate([_asked(part) for part in self.blocks()])
 
     @cached_property
-    def last(self) -> Reals:
+    def last(self) -> Floats:
         """Return the time at which each request ends, finished or not, in seconds."""
         finish = self.rows.finish
         return np.where(np.isnan(finish), self.rows.end[self.owner], finish)
 
     @cached_property
-    def share(self) -> Wholes:
+    def share(self) -> Ints:
         """Return the request of each span."""
         return np.repeat(np.arange(len(self.owner)), np.diff(self.rows.edges))
 
@@ -335,7 +327,7 @@ class Table:
         return self.ids[job]
 
 
-def _asked(table: Table) -> Reals:
+def _asked(table: Table) -> Floats:
     """Return the bytes of the phase of each request; NaN if there is no such phase."""
     phase = table.rows.phase
     exists = (phase >= 0) & (phase < np.diff(table.first_phase)[table.owner])
@@ -345,7 +337,7 @@ def _asked(table: Table) -> Reals:
     return np.where(exists, table.volume[place], math.nan)
 
 
-def _ideal(table: Table) -> Reals:
+def _ideal(table: Table) -> Floats:
     """Return the seconds that each job runs without congestion, from its phases."""
     owner = np.repeat(np.arange(len(table)), np.diff(table.first_phase))
     seconds = table.compute + table.volume / table.peak[owner]
@@ -358,7 +350,7 @@ def marked(flags: Flags) -> list[int]:
     return found
 
 
-def sums(values: Reals, first: Wholes) -> Reals:
+def sums(values: Floats, first: Ints) -> Floats:
     """Return the sum of each part of *values*; *first* are the indices at which the
     parts begin. No part is empty.
     """
@@ -367,7 +359,7 @@ def sums(values: Reals, first: Wholes) -> Reals:
     return np.add.reduceat(values, first)
 
 
-def parts_of(table: Table) -> tuple[Wholes, Wholes]:
+def parts_of(table: Table) -> tuple[Ints, Ints]:
     """Return the part of each phase, and the first phase of each part. A part ends with
     a phase with I/O, or with its job.
     """

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ioopt.arrays import Floats, Ints
 from ioopt.problems.base import JobId, Json
 from ioopt.problems.gang import GangPlan, GangProblem, Job, mask_of
-from ioopt.problems.gang_columns import GangRows, workload_of
-from ioopt.problems.job_columns import Reals, Wholes
+from ioopt.problems.gang_jobs import workload_of
+from ioopt.problems.gang_rows import GangRows
 from ioopt.protocols import CheckReport
 from ioopt.result import Violation, violation
 
@@ -102,7 +103,7 @@ def read_rows(entries: Iterable[Json]) -> GangRows:
     )
 
 
-def _times(entries: Sequence[Json], key: str) -> Reals:
+def _times(entries: Sequence[Json], key: str) -> Floats:
     """Return the times under *key*; NaN where there is no number."""
     times = [entry.get(key) for entry in entries]
     numbers = [time if isinstance(time, (int, float)) else math.nan for time in times]
@@ -111,7 +112,7 @@ def _times(entries: Sequence[Json], key: str) -> Reals:
 
 def _entries(
     problem: GangProblem, rows: GangRows, found: _Report
-) -> tuple[Wholes, GangRows]:
+) -> tuple[Ints, GangRows]:
     """Return the positions of the jobs that have a valid entry, and these entries, both
     in the order of the instance; record invalid entries in *found*.
     """
@@ -139,7 +140,7 @@ def _entries(
 
 
 def _check_times(
-    problem: GangProblem, jobs: Wholes, entries: GangRows, found: _Report
+    problem: GangProblem, jobs: Ints, entries: GangRows, found: _Report
 ) -> None:
     """Check start and finish of each entry against the arrival and the run times of its
     job; *jobs* are the positions of the jobs in the workload.
@@ -164,7 +165,7 @@ def _check_times(
             found.add("too-short", name, text, float(short[k]))
 
 
-def _slacks(seconds: Reals) -> Reals:
+def _slacks(seconds: Floats) -> Floats:
     """Return :func:`_slack` of each of *seconds*."""
     return 2 * SAME_INSTANT_SECONDS + 64 * np.spacing(np.abs(seconds))
 

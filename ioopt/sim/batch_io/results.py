@@ -6,9 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from ioopt.arrays import Flags, Ints
 from ioopt.decisions.ordering import Number
 from ioopt.problems.base import Json
-from ioopt.problems.job_columns import NO_NODE, Flags, JobColumns, Wholes, blocks
+from ioopt.problems.job_columns import NO_NODE, JobColumns, blocks
 from ioopt.sim.batch_io.trace import Run, Trace, known
 
 
@@ -51,7 +52,7 @@ def columns_of(trace: Trace, run: Run) -> JobColumns:
     number = np.arange(len(request)) - np.repeat(first[:-1], np.diff(first))
     request = request[asked]
     rates = np.empty((0, 4))
-    edges: Wholes = np.broadcast_to(np.int64(0), len(request) + 1)
+    edges: Ints = np.broadcast_to(np.int64(0), len(request) + 1)
     if run.rates is not None:
         # The spans of a request are in order of time already.
         rates = np.array(run.rates, float)

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ioopt.arrays import Ints
 from ioopt.decisions.batch_io import Limits
 from ioopt.decisions.ordering import Number
 from ioopt.problems.batch_io import BatchIoProblem, Machine, QueueOptions
 from ioopt.problems.batch_jobs import BatchJobs, jobs_of
-from ioopt.problems.job_columns import Wholes, offsets, parts_taken
+from ioopt.problems.job_columns import offsets, parts_taken
 
 Numbers = NDArray[Any]
 """Floats, or in exact runs Fractions."""
@@ -215,7 +216,7 @@ class Trace:
 
 
 def _pieces(
-    columns: BatchJobs, order: Wholes, number: Callable[[float], Number], factor: Number
+    columns: BatchJobs, order: Ints, number: Callable[[float], Number], factor: Number
 ) -> list[Piece]:
     """Return the phases of all jobs in one list, with the jobs in this *order* and
     their bytes multiplied by *factor*.

@@ -24,12 +24,13 @@ from typing import NamedTuple, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from ioopt.arrays import Flags, Floats, Ints
 from ioopt.compiled.memory import Maker
 from ioopt.decisions.gang.rules import Rules
 from ioopt.decisions.gang.state import Gang
 from ioopt.problems.gang import mask_of
-from ioopt.problems.gang_columns import Workload
-from ioopt.problems.job_columns import Flags, Reals, Wholes, offsets
+from ioopt.problems.gang_jobs import GangJobs
+from ioopt.problems.job_columns import offsets
 
 BYTES_PER_WORD = 7
 """Bytes of a word of a compiled set of nodes: as many whole bytes as a number of 64
@@ -157,7 +158,7 @@ class Gangs(Sequence[Gang]):
     where one is read.
     """
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: GangJobs) -> None:
         self.workload = workload
 
     def __len__(self) -> int:
@@ -175,7 +176,7 @@ class Gangs(Sequence[Gang]):
             return [self[k] for k in range(*key.indices(len(self)))]
         jobs = self.workload
         k = int(jobs.fcfs[key])
-        files = mask_of(jobs.jobs[k].file_nodes)
+        files = mask_of(jobs.files_of(k))
         times = float(jobs.local[k]), float(jobs.remote[k]), float(jobs.arrival[k])
         return Gang(key, int(jobs.sizes[k]), files, *times)
 
@@ -183,7 +184,7 @@ class Gangs(Sequence[Gang]):
         """Return the columns of the jobs on a machine of *nodes* nodes."""
         jobs = self.workload
         order = jobs.fcfs
-        files = _packed_sets(jobs.files(), jobs.sizes, nodes)
+        files = _packed_sets(jobs.files, jobs.sizes, nodes)
         if not np.array_equal(order, np.arange(len(order))):
             files = files[order]
         return _Columns(
@@ -200,11 +201,11 @@ class _Columns(NamedTuple):
     :class:`Matrix`.
     """
 
-    size: Sequence[int] | Wholes
+    size: Sequence[int] | Ints
     files: list[int]
-    local: Sequence[float] | Reals
-    remote: Sequence[float] | Reals
-    arrival: Sequence[float] | Reals
+    local: Sequence[float] | Floats
+    remote: Sequence[float] | Floats
+    arrival: Sequence[float] | Floats
 
     @classmethod
     def of(cls, gangs: Sequence[Gang], nodes: int, make: Maker) -> _Columns:
@@ -294,12 +295,12 @@ def _num_words(nodes: int) -> int:
     return -(-nodes // (8 * BYTES_PER_WORD))
 
 
-def _as_words(whole: NDArray[np.uint8]) -> Wholes:
+def _as_words(whole: NDArray[np.uint8]) -> Ints:
     """Return the words of compiled sets, from their bytes (the last axis)."""
     return whole.view("<i8")[..., 0].astype(np.int64, copy=False)
 
 
-def _packed_sets(files: NDArray[np.int32], sizes: Wholes, nodes: int) -> Wholes:
+def _packed_sets(files: NDArray[np.int32], sizes: Ints, nodes: int) -> Ints:
     """Return compiled sets of nodes, one row for each job. *files* are the nodes of all
     jobs, one job after the other, and *sizes* their numbers.
     """

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ioopt.arrays import Floats
 from ioopt.decisions.gang.state import State
 from ioopt.problems.base import Json
 from ioopt.problems.gang import GangProblem, nodes_of
-from ioopt.problems.gang_columns import GangRows, workload_of
-from ioopt.problems.job_columns import Reals
+from ioopt.problems.gang_jobs import workload_of
+from ioopt.problems.gang_rows import GangRows
 from ioopt.protocols import Simulation
 from ioopt.timeline import Interval, Timeline
 
@@ -141,7 +142,7 @@ def metrics_of(problem: GangProblem, jobs: GangRows) -> Json:
     wait = begun - arrival
     big = workload.sizes >= BIG_JOB_TASKS
 
-    def mean(values: Reals) -> float | None:
+    def mean(values: Floats) -> float | None:
         if not len(values):
             return None
         return float(values.mean())

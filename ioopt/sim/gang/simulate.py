@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
+from ioopt.arrays import Floats
 from ioopt.compiled.memory import Maker, Plain, column
 from ioopt.decisions.gang.rules import ADAPTIVE, HDF, RuleNumbers, Rules
 from ioopt.decisions.gang.state import Clock, Gang, GangPolicy, State, Timing
 from ioopt.errors import SimulationError
-from ioopt.problems.job_columns import Reals
 from ioopt.sim.gang import clock
 from ioopt.sim.gang.matrix import Job, new_matrix, zero_of
 from ioopt.sim.gang.results import Trajectory
@@ -45,7 +45,7 @@ def in_place(policy: GangPolicy) -> bool:
     return policy.rules is not None and policy.rules.weight != HDF
 
 
-def largest_number(last_arrival: float, remote: Reals, timing: Timing) -> int:
+def largest_number(last_arrival: float, remote: Floats, timing: Timing) -> int:
     """Return a number above every whole number of a simulation: counts of time slices.
 
     *last_arrival* and *remote*, the run times away from the files, are in seconds.
