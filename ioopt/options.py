@@ -27,6 +27,8 @@ class AtMost(float):
     """
 
 
+PAPER_WIDTHS = (60.0, 400.0)
+"""The least and the greatest width of a picture for a paper, in millimetres."""
 DEFAULT_TIME_LIMIT_SECONDS: float = AtMost(60.0)
 OVERTIME = 0.05
 """The share of the time limit by which a replay and a check may exceed the limit."""

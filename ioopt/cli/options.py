@@ -23,7 +23,7 @@ from ioopt.errors import InstanceError, UsageError
 from ioopt.families import THREADS, Kind
 from ioopt.formats.native import check_writable, is_large, read_json, shown, validate
 from ioopt.loading import refuse_removed, require_finite, require_form
-from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
+from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS, PAPER_WIDTHS
 from ioopt.protocols import Incumbents
 from ioopt.result import Result
 from ioopt.tables import say
@@ -496,10 +496,6 @@ def solver_option(*names: str, text: str, **more: Any) -> Callable[[F], F]:
         shell_complete=known_solvers,
         **more,
     )
-
-
-PAPER_WIDTHS = (60.0, 400.0)
-"""The least and the greatest width of a picture for a paper, in millimetres."""
 
 
 def paper_width_option(name: str, what: str = "Draw") -> Callable[[F], F]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from importlib import import_module
 from pkgutil import resolve_name
@@ -158,6 +158,8 @@ def _opened_all(source: Any) -> tuple[bool, list[Problem | Runs]]:
         sources = list(with_folders_opened([os.fspath(source)]))
     else:
         several, sources = False, [source]
+    if not sources:
+        raise UsageError("there is no instance to compare on")
     found = [opened(one) for one in sources]
     if len({isinstance(one, Runs) for one in found}) > 1:
         raise UsageError("name only files of stored runs, or only instances")
@@ -203,6 +205,8 @@ def compare_rows(
     by = measure_of(kind, measure)
     if isinstance(solvers, str) or callable(solvers):
         solvers = [solvers]
+    if solvers is not None and not isinstance(solvers, Iterable):
+        raise UsageError(f"solvers: wanted names or functions, not {solvers!r:.40}")
     common = settings or {}
     if solvers and isinstance(solvers, Mapping):
         chosen = [

@@ -14,7 +14,9 @@ from ioopt.comparing.measures import Row, synthetic_footnote
 from ioopt.comparing.picture import plot_comparison
 from ioopt.comparing.runs import Runs, baseline_of, parts_by, value_of
 from ioopt.comparing.summary import baseline_ratios, summary_rows
+from ioopt.errors import UsageError
 from ioopt.formats.native import dump_json, write_text
+from ioopt.options import PAPER_WIDTHS
 from ioopt.plot.page import check_target, save
 from ioopt.problems.base import OTHER_WAITS, SYNTHETIC_IO
 from ioopt.tables import Form, render
@@ -151,6 +153,9 @@ class Study:
         matplotlib. Write them to the file *target* (``.pdf``, ``.svg``, ``.png`` or
         ``.html``), if given; *width* is that of a column of a paper, in millimetres.
         """
+        least, most = PAPER_WIDTHS
+        if width is not None and not least <= width <= most:
+            raise UsageError(f"width: wanted {least:g} to {most:g} mm, not {width!r}")
         if target is not None:
             check_target(os.fspath(target))
         axes = drawn(self.runs, self.by, width)

@@ -22,8 +22,9 @@ HEAD_BYTES = 1 << 16
 """Number of bytes at the beginning of a file in which the list has to begin."""
 _NEAR_BYTES = 1 << 16
 """Number of bytes at the end of a piece in which the last end of a job is sought."""
-_BETWEEN = re.compile(rb'\}\s*,\s*(?=\{\s*"id")')
-_JOBS = re.compile(rb'"jobs"\s*:\s*\[')
+_SPACE = rb"[ \t\r\n]*"
+_BETWEEN = re.compile(rb'\}%b,%b(?=\{%b"id")' % (_SPACE, _SPACE, _SPACE))
+_JOBS = re.compile(rb'"jobs"%b:%b\[' % (_SPACE, _SPACE))
 
 ColumnsT = TypeVar("ColumnsT")
 Reader = Callable[[Objects], ColumnsT]

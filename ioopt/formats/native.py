@@ -93,8 +93,10 @@ def read_bytes(source: str | os.PathLike[str]) -> bytes:
 
 def is_large(path: str) -> bool:
     """Return whether *path* is a regular file that is worth reading in pieces
-    (:mod:`ioopt.formats.large`).
+    (:mod:`ioopt.formats.large`). Standard input, ``-``, is none.
     """
+    if path == "-":
+        return False
     try:
         known = os.stat(path)
     except OSError:

@@ -16,7 +16,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from graphlib import CycleError, TopologicalSorter
 from typing import (
     Annotated,
@@ -120,8 +120,14 @@ class Record(BaseModel):
 
 class HeldAsColumns(ABC):
     """Base of sequences of records that are held as columns
-    (:mod:`ioopt.problems.columns`).
+    (:mod:`ioopt.problems.columns`). ``RECORD`` is the class of the records.
     """
+
+    RECORD: "type[Record]"
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the records."""
 
     @abstractmethod
     def fit(self, machine: Any) -> bool:
@@ -142,7 +148,7 @@ class Columnar:
         (record,) = get_args(source)
         records = handler.generate_schema(tuple[record, ...])  # type: ignore[valid-type]
         return no_info_wrap_validator_function(
-            _pass_columns,
+            partial(_pass_columns, record),
             records,
             serialization=wrap_serializer_function_ser_schema(
                 _write_columns, schema=records
@@ -150,8 +156,12 @@ class Columnar:
         )
 
 
-def _pass_columns(value: object, validate: Callable[[object], object]) -> object:
-    return value if isinstance(value, HeldAsColumns) else validate(value)
+def _pass_columns(
+    record: type[Record], value: object, validate: Callable[[object], object]
+) -> object:
+    if isinstance(value, HeldAsColumns):
+        return value if value.RECORD is record else validate([*value])
+    return validate(value)
 
 
 def _write_columns(records: Iterable[object], write: Callable[[object], Json]) -> Json:

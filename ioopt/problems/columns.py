@@ -136,6 +136,9 @@ class Columns(HeldAsColumns, Sequence[RecordT], Generic[RecordT]):
     def __iter__(self) -> Iterator[RecordT]:
         return iter(self.records)
 
+    def __add__(self, other: tuple[RecordT, ...]) -> tuple[RecordT, ...]:
+        return self.records + other
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Columns):
             other = other.records

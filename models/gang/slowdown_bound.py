@@ -2,12 +2,10 @@
 
 import numpy as np
 
+from ioopt.decisions.gang.state import SAME_INSTANT_RELATIVE, SAME_INSTANT_SECONDS
 from ioopt.models.fluid_bound import SHAVED, Work, least_response, total_of
 from ioopt.problems.gang import GangProblem
-from ioopt.problems.gang_jobs import workload_of
-
-FINISHED_SECONDS = 1e-7
-"""Seconds: a job with less than this left at a slice end finishes there (rule 4)."""
+from ioopt.problems.gang_jobs import GangJobs, workload_of
 
 
 def mean_slowdown_bound(problem: GangProblem) -> float | None:
@@ -24,8 +22,21 @@ def mean_slowdown_bound(problem: GangProblem) -> float | None:
     quantum = float(problem.machine.quantum_seconds)
     jobs = workload_of(problem)
     floor = np.maximum(jobs.local, quantum)
-    least = np.maximum(0.0, jobs.local - FINISHED_SECONDS)
+    least = np.maximum(0.0, jobs.local - _finished_seconds(problem, jobs))
     amount = jobs.sizes / problem.machine.nodes * least
     alone = total_of(np.maximum(least, quantum) / floor)
     shared = least_response(Work(jobs.arrival, amount, least, 1 / floor))
     return max(alone, shared * SHAVED) / len(jobs)
+
+
+def _finished_seconds(problem: GangProblem, jobs: GangJobs) -> float:
+    """Return how many seconds before the end of its work a job may be finished (rules 3
+    and 4), rounding of its times included.
+
+    The tolerance grows with the time. No job ends after the latest time, by which all
+    have run one after another, in one row and beginning with a new cycle.
+    """
+    machine = problem.machine
+    each = jobs.remote + machine.migration_seconds + 2 * machine.quantum_seconds
+    latest = float(jobs.arrival.max() + machine.levels * each.sum())
+    return max(SAME_INSTANT_SECONDS, 2 * SAME_INSTANT_RELATIVE * latest)

@@ -336,6 +336,13 @@ def test_python_makes_the_table_and_the_picture_of_the_command(run, many, tmp_pa
     assert ioopt.study("many", alike).runs.solvers == ["a", "b"]
     with pytest.raises(ioopt.errors.UsageError, match="--columns 'ratios'"):
         study.latex(columns="ratios")
+    for width in (0, 1, -85, float("nan")):
+        with pytest.raises(ioopt.errors.UsageError, match="wanted 60 to 400 mm"):
+            study.plot(width=width)
+    with pytest.raises(ioopt.errors.UsageError, match="there is no instance"):
+        ioopt.study([])
+    with pytest.raises(ioopt.errors.UsageError, match="wanted names or functions"):
+        ioopt.study("cycle3", 5)
 
 
 def test_the_remark_counts_proven_optima(run, many):

@@ -97,6 +97,7 @@ LONG = {
 )
 def test_examples_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # as where python was begun
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     write_inputs(page, tmp_path)
     namespace: dict[str, object] = {}

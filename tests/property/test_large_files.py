@@ -210,3 +210,39 @@ def test_broken_files_are_refused_alike(
         assert type(pieces) is type(whole) and pieces == whole, seed
         if not isinstance(whole, str):
             assert pieces.model_dump_json() == whole.model_dump_json(), seed
+
+
+@pytest.mark.parametrize("space", ["\x0b", "\x0c", "\u00a0", "\x00"])
+def test_only_spaces_of_json_may_stand_between_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, space: str
+) -> None:
+    """The text between two pieces is thrown away, so nothing else may stand there."""
+    path = tmp_path / "file.json"
+    data = gang(Random(1))
+    data["jobs"] = [{**data["jobs"][0], "id": k} for k in range(40)]
+    text = json.dumps(data)
+    cut = text.rindex('{"id"')
+    path.write_text(text[:cut] + space + text[cut:])
+    pieces, whole = as_read(path, monkeypatch, 250)
+    assert isinstance(whole, str) and pieces == whole
+
+
+def test_a_file_named_like_standard_input_is_not_read_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(native, "LARGE_BYTES", 0)
+    (tmp_path / "-").write_text(json.dumps(gang(Random(1))))
+    assert native.is_large("./-") and not native.is_large("-")
+
+
+def test_columns_of_another_family_are_no_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(json.dumps(batch_io(Random(1))))
+    batch, _ = as_read(path, monkeypatch, 250)
+    assert isinstance(batch.jobs, HeldAsColumns)
+    other = {**gang(Random(1)), "jobs": batch.jobs}
+    with pytest.raises(InstanceError, match=r"jobs\[0\]"):
+        ioopt.load(other)

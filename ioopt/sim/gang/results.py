@@ -109,7 +109,8 @@ def simulation_of(
         machine = problem.machine
         span = metrics["makespan_seconds"] - float(workload.arrival.min())
         slots = machine.nodes * machine.levels * span
-        metrics["matrix_utilisation"] = float(trajectory.occupied) / slots
+        if slots > 0:  # late times may be apart by less than a float tells
+            metrics["matrix_utilisation"] = float(trajectory.occupied) / slots
     metrics["matrix_updates"] = trajectory.updates
     return Simulation(schedule, metrics, _timeline(jobs) if drawn else None)
 

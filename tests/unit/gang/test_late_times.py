@@ -61,3 +61,23 @@ def test_late_workloads_end_and_hold_every_rule(seed: int, policy: str) -> None:
     problem = GangProblem.model_validate({"machine": machine, "jobs": jobs})
     result = ioopt.solve(problem, policy, bound=False)
     assert result.status == "feasible" and not ioopt.check(problem, result)
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "exact"])
+def test_jobs_of_a_millisecond_after_centuries_stay_within_their_bound(
+    arithmetic: str,
+) -> None:
+    """At 10^10 s floats are 1.9e-6 s apart and the tolerance is 8.9e-6 s: a job of
+    1 ms may take .1 ms less, in float arithmetic, and the bound allows for it.
+    """
+    rows = [(9999000000.000002, 0.001), (9999000000.001, 0.003), (9999000000.3, 0.01)]
+    jobs = [
+        {"id": k, "arrival_seconds": arrival, "file_nodes": [0], "local_seconds": work}
+        | {"remote_seconds": 1.1 * work}
+        for k, (arrival, work) in enumerate(rows)
+    ]
+    machine = {"nodes": 1, "levels": 2, "quantum_seconds": 0.001}
+    problem = GangProblem.model_validate({"machine": machine, "jobs": jobs})
+    result = ioopt.solve(problem, "iogs", settings={"arithmetic": arithmetic})
+    assert result.status == "feasible" and not result.notes
+    assert not ioopt.check(problem, result)
