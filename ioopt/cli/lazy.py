@@ -268,6 +268,19 @@ def set_option(text: str, **more: Any) -> Callable[[F], F]:
     )
 
 
+class Number(click.FloatRange):
+    """A number in a range, which NaN is not: click compares it with both ends."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number that *value* gives."""
+        number: float = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value} is no number.", param, ctx)
+        return number
+
+
 class Seconds(click.ParamType):
     """Type of an option that is a time: a number of seconds, or text with a unit such
     as 90s or 1.5min.

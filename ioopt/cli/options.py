@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 from ioopt import registry
 from ioopt.catalog import entries
-from ioopt.cli.lazy import BareOption, F, Seconds, quiet, set_option, together
+from ioopt.cli.lazy import BareOption, F, Number, Seconds, quiet, set_option, together
 from ioopt.errors import InstanceError, UsageError
 from ioopt.families import THREADS, Kind
 from ioopt.formats.native import check_writable, is_large, read_json, shown, validate
@@ -241,7 +241,7 @@ skip_bad_option = click.option(
     cls=BareOption,
     bare=SKIPPED_SHARE,
     metavar="[SHARE]",
-    type=click.FloatRange(0, 1),
+    type=Number(0, 1),
     help=f"Leave out and count unreadable parts, up to this share ({SKIPPED_SHARE}).",
 )
 """The option --skip-bad: it leaves out unreadable rows of a log or trace, or whole
@@ -504,7 +504,7 @@ def paper_width_option(name: str, what: str = "Draw") -> Callable[[F], F]:
     """
     return click.option(
         name,
-        type=click.FloatRange(*PAPER_WIDTHS),
+        type=Number(*PAPER_WIDTHS),
         metavar="MM",
         help=f"{what} for a paper: MM millimetres wide, such as 85 for one column.",
     )

@@ -10,7 +10,7 @@ import click
 
 from ioopt import registry
 from ioopt.cli import options
-from ioopt.cli.lazy import IooptCommand, set_option
+from ioopt.cli.lazy import IooptCommand, Number, set_option
 from ioopt.cli.options import PATH
 from ioopt.errors import UsageError
 from ioopt.families import Kind, SolverSpec
@@ -75,13 +75,13 @@ Examples:
 @click.option("--seed", type=int, default=0, help="Seed of that noise (default 0).")
 @click.option(
     "--sharing-noise",
-    type=click.FloatRange(0, MOST_NOISE),
+    type=Number(0, MOST_NOISE),
     metavar="SIGMA",
     help="Also replay with unfair sharing: weights lognormal(0, SIGMA) of transfers.",
 )
 @click.option(
     "--latency",
-    type=click.FloatRange(0, LONGEST_SECONDS),
+    type=Number(0, LONGEST_SECONDS),
     metavar="SECONDS",
     help="Also replay with this time before the bytes of each transfer move.",
 )

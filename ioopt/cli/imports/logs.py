@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ioopt.cli.imports.common import batch_machine, import_command
-from ioopt.cli.lazy import set_option, together
+from ioopt.cli.lazy import Number, set_option, together
 from ioopt.cli.options import seed_option, skip_bad_option
 from ioopt.errors import UsageError
 from ioopt.formats.batsim.profiles import Platform
@@ -243,7 +243,7 @@ def read_trace(
 @import_command("darshan", DARSHAN, machine=batch_machine, several=True)
 @click.option(
     "--phase-gap",
-    type=click.FloatRange(min=0),
+    type=Number(min=0),
     default=1.0,
     metavar="S",
     help="Join accesses less than this apart into one phase.",
