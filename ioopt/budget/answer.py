@@ -20,6 +20,8 @@ from ioopt.budget.reads import (
     run_of,
 )
 from ioopt.budget.recorded import OBSERVED
+from ioopt.formats.nextflow.dag import NOT_IN_DAG
+from ioopt.formats.nextflow.processes import ASSUMED_CORES
 from ioopt.formats.nextflow.trace import OWN_BYTES
 from ioopt.models.work_directory.bounds import makespan_bounds
 from ioopt.options import Deadline, SolveOptions
@@ -164,7 +166,9 @@ class Inquiry:
             "tags": meta.get("tags", 0),
             "copies": meta.get("copies", 0),
             "independent": independent(problem),
+            "not_in_dag": meta.get(NOT_IN_DAG, []),
             "assumed_reads": assumed_processes(problem),
+            "assumed_cores": meta.get(ASSUMED_CORES, []),
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
@@ -456,8 +460,8 @@ class Inquiry:
         """Improve each row by all runs and bounds that are known: a faster run that
         keeps the quota of the row replaces the run in the row.
 
-        If the order of the tasks or what they read is assumed, no row is called
-        optimal.
+        If the order of the tasks, their cores or what they read is assumed, no row is
+        called optimal.
         """
         runs = []
         for key in ("unlimited", "at_quota", "setting", "nextflow"):
@@ -480,7 +484,8 @@ class Inquiry:
         for row in rows:
             for run in runs:
                 no_worse(row, run)
-            assumed = self.found["independent"] or self.found["assumed_reads"]
+            whats = ("independent", "assumed_reads", "assumed_cores")
+            assumed = any(self.found[what] for what in whats)
             if assumed and row["status"] == Status.OPTIMAL:
                 row["status"] = str(Status.FEASIBLE)
 

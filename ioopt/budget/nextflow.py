@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import exp
+from textwrap import wrap
 
 from ioopt.budget import NF_BOOST, TRACE
 from ioopt.options import Deadline
@@ -331,6 +332,7 @@ def nextflow_config(found: Json) -> str:
     lines = [
         f"// {name}, simulated with {counted(cores, 'core')}:",
         f"// {most}{assumed}.",
+        *_assumed_cores(found["assumed_cores"]),
         "// The executor local takes its cores from here; on a cluster give it no",
         "// more, or more tasks may run at once than simulated.",
         *boost,
@@ -340,6 +342,21 @@ def nextflow_config(found: Json) -> str:
         *forks,
     ]
     return "\n".join((*lines, ""))
+
+
+def _assumed_cores(rows: Sequence[Json]) -> list[str]:
+    """Return the lines of a comment on the cores that tasks are assumed to take."""
+    if not rows:
+        return []
+    named = ", ".join(f"{row['process']} {row['cores']}" for row in rows)
+    text = f"cpus was not recorded. Cores assumed, which tasks may exceed: {named}."
+    return wrap(
+        text,
+        80,
+        initial_indent="// ",
+        subsequent_indent="// ",
+        break_long_words=False,
+    )
 
 
 def all_fit(found: Json) -> bool:

@@ -11,6 +11,8 @@ from ioopt.catalog import entries
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import named, read_json, read_text, validate
+from ioopt.formats.nextflow.dag import NOT_IN_DAG
+from ioopt.formats.nextflow.processes import ASSUMED_CORES, TASK_CPUS
 from ioopt.formats.nextflow.trace import (
     ALL_FILES,
     ASSUMED_READS,
@@ -41,6 +43,7 @@ def read_work_directory(
     skip_bad: float | None = None,
     reads_all: Sequence[str] = (),
     reads_own: Sequence[str] = (),
+    task_cpus: Mapping[str, int] = {},
 ) -> WorkDirectoryProblem:
     """Read the work directory *file*: the file or the catalogue name of an
     ``ioopt/work-directory`` instance, a WfFormat file, or a Nextflow trace.
@@ -49,21 +52,27 @@ def read_work_directory(
     *samples* times. For a WfFormat file or a trace, *scratch* is the scratch space of a
     task as a multiple of the bytes of its outputs. For a trace, *dag* is the file of
     its DAG, *read* names the column of the bytes read, *skip_bad* is the share of
-    unreadable rows that may be left out, and *reads_all* and *reads_own* are patterns
-    of processes whose reads are stated. Raises InstanceError for an invalid file, and
-    UsageError for invalid arguments.
+    unreadable rows that may be left out, *reads_all* and *reads_own* are patterns of
+    processes whose reads are stated, and *task_cpus* has the cores of tasks by patterns
+    of processes. Raises InstanceError for an invalid file, and UsageError for invalid
+    arguments.
     """
     name = named(file)
     if not 0 <= scratch < float("inf"):
         raise UsageError(f"--scratch: wanted a number of 0 or more, not {scratch}")
     data: object = file
+    for_trace = {
+        "--reads-all": reads_all,
+        "--reads-own": reads_own,
+        TASK_CPUS: [*task_cpus],
+    }
     if file not in entries():
         trace = not read_text(file).lstrip("\ufeff \t\r\n").startswith(("{", "["))
         if not trace:
             data = read_json(file)
         if trace or not _is_instance(data):
             if not trace:
-                _need_trace(file, reads_all, reads_own)
+                _need_trace(file, for_trace)
             if cores is None:
                 raise UsageError(
                     "--cores N: a record does not have the machine's cores"
@@ -72,7 +81,13 @@ def read_work_directory(
             if trace:
                 stated = {ALL_FILES: reads_all, OWN_BYTES: reads_own}
                 found = read_nextflow_trace(
-                    file, dag, machine, read, skip_bad, stated=stated
+                    file,
+                    dag,
+                    machine,
+                    read,
+                    skip_bad,
+                    stated=stated,
+                    task_cpus=task_cpus,
                 )
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
@@ -80,7 +95,7 @@ def read_work_directory(
             if trace:
                 made = _with_observed(made, file, dag, skip_bad)
             return made.copies(samples)
-    _need_trace(file, reads_all, reads_own)
+    _need_trace(file, for_trace)
     problem = load(data)
     if not isinstance(problem, WorkDirectoryProblem):
         kinds = "ioopt/work-directory, WfFormat or a trace"
@@ -96,15 +111,15 @@ def read_work_directory(
     return made.copies(samples)
 
 
-def _need_trace(file: str, reads_all: Sequence[str], reads_own: Sequence[str]) -> None:
-    """Raise UsageError if reads are stated, because *file* is no trace and says what
-    tasks read.
+def _need_trace(file: str, given: Mapping[str, Sequence[str]]) -> None:
+    """Raise UsageError if an option of *given* is stated, because *file*, no trace, says
+    itself what tasks read and take.
     """
-    for option, given in (("--reads-all", reads_all), ("--reads-own", reads_own)):
-        if given:
+    for option, patterns in given.items():
+        if patterns:
             raise UsageError(
-                f"{option} {given[0]}: is for a trace of Nextflow, and {file} says "
-                "itself what tasks read"
+                f"{option} {patterns[0]}: is for a trace of Nextflow, and {file} says "
+                "itself what tasks read and how many cores they take"
             )
 
 
@@ -174,8 +189,8 @@ def _of_record(
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
     meta: Json = {"source": source, "warnings": warnings, "invented": invented}
     meta |= {"tags": len(set(tags.values())), "copies": samples}
-    if ASSUMED_READS in recorded:
-        meta[ASSUMED_READS] = recorded[ASSUMED_READS]
+    kept = (ASSUMED_READS, ASSUMED_CORES, NOT_IN_DAG)
+    meta |= {key: recorded[key] for key in kept if key in recorded}
     return of_workflow(
         found.tasks,
         [(file.id, file.bytes) for file in found.files],

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from math import exp
 
 from ioopt.budget import NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
+from ioopt.formats.report import some
 from ioopt.problems.base import Json
 from ioopt.tables import render, terminal_width
 from ioopt.units import counted, quantity
@@ -71,8 +72,8 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     fits = found["fits"]
     needs = f"needs {_size(fits['needs_bytes'])}"
     if fits["answer"] is None:
-        peak = _size(found["unlimited"]["peak_bytes"])
-        return f"no --quota given; {needs} at least; uses {peak} by default"
+        uses = f"uses {_size(found['unlimited']['peak_bytes'])} by default"
+        return f"no --quota given; {needs} at least; {uses}{_if_cores(found)}"
     quota = _size(found["quota_bytes"])
     takes = f"takes {_time(fits['takes_seconds'])}{_slow(found)}"
     if fits["answer"] == "no":
@@ -80,15 +81,19 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most{_with_least(found)}"
     word = "whether or not" if fits["whatever_is_read"] else "if"
-    answer = f"{_safely(found)}{_if_reads(found, word)}"
+    conditions = f"{_if_reads(found, word)}{_if_cores(found)}"
+    answer = f"{_safely(found)}{conditions}"
     if fits["answer"] == "depends":
         more = _size(fits["needs_if_all_is_read"])
         answer = (
-            f"not known: {_safely(found)}{_if_reads(found, word)}; not so if they "
-            f"read all files ({more} then); {_to_state(found)}"
+            f"not known: {_safely(found)}{conditions}; not so if they read all files "
+            f"({more} then); {_to_state(found)}"
         )
     if found["independent"]:
-        answer = f"not known without --dag: yes, {ASSUMED}"
+        why = " without --dag"
+        if found["not_in_dag"]:
+            why = f": the DAG does not name {some(found['not_in_dag'], MOST_NAMED)}"
+        answer = f"not known{why}: yes, {ASSUMED}{_if_cores(found)}"
     if _limit(found) < found["quota_bytes"]:
         needs = f"needs {_size(found['noise']['plan_peak_bytes'])}"
         median = _time(found["noise"]["plan_median_seconds"])
@@ -162,7 +167,8 @@ def _with_least(found: Json) -> str:
     if fits["takes_seconds"] is None:
         return ""
     least = _size(fits["needs_bytes"])
-    return f"; takes {_time(fits['takes_seconds'])} with a quota of {least}"
+    takes = _time(fits["takes_seconds"])
+    return f"; takes {takes} with a quota of {least}{_if_cores(found)}"
 
 
 def _meant(found: Json) -> str:
@@ -210,6 +216,34 @@ def _if_reads(found: Json, word: str = "if") -> str:
     if word == "whether or not":
         return f", {word} {tasks} read all files"
     return f", {word} {tasks} read as assumed"
+
+
+def _if_cores(found: Json) -> str:
+    """Return the condition for the answer if the cores of some tasks are assumed."""
+    count = sum(row["tasks"] for row in found["assumed_cores"])
+    if not count:
+        return ""
+    return f", if {counted(count, 'task')} take the cores assumed"
+
+
+def _cores_cell(rows: Sequence[Json]) -> str:
+    """Return the cores that the tasks of the processes *rows* are assumed to take, and
+    how to state them.
+    """
+    from ioopt.formats.nextflow.processes import TASK_CPUS
+
+    tasks = counted(sum(row["tasks"] for row in rows), "task")
+    named = [f"{_short(row['process'])} {row['cores']}" for row in rows]
+    more = len(named) - MOST_STATED
+    if more > 1:
+        named[MOST_STATED:] = [f"{more} more processes (--format json names all)"]
+    how = "no %cpu either, so 1"
+    if any(row["measured"] for row in rows):
+        how = "at least what %cpu shows, or 1 without it"
+    return (
+        f"assumed: {tasks} have no cpus; {how}: {', '.join(named)}; state them with "
+        f"{TASK_CPUS} PROCESS=N, or record the next run with cpus in trace.fields"
+    )
 
 
 def _slow(found: Json) -> str:
@@ -411,10 +445,16 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     for how, rows in found["assumed_reads"].items():
         if rows:
             yield "reads", f"assumed: {_processes(rows)}: {how}"
+    if found["assumed_cores"]:
+        yield "cores", _cores_cell(found["assumed_cores"])
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:
-        yield "tasks", "the record has no DAG (--dag FILE): assumed independent below"
+        lacks = "the record has no DAG (--dag FILE)"
+        if found["not_in_dag"]:
+            names = some(found["not_in_dag"], MOST_NAMED)
+            lacks = f"the DAG does not name {names}; give that of this very run"
+        yield "tasks", f"{lacks}: assumed independent below"
         why = ASSUMED
     elif bound == needed:
         why = f"the least{_if_reads(found)}" if found["assumed_reads"] else "proven"

@@ -57,6 +57,25 @@ reads_own_option = click.option(
 )
 
 
+def _cpus(
+    _: click.Context, __: click.Parameter, texts: Sequence[str]
+) -> dict[str, int]:
+    """Return the cores by pattern of process that --task-cpus states."""
+    from ioopt.formats.nextflow.processes import task_cpus
+
+    return task_cpus(texts)
+
+
+task_cpus_option = click.option(
+    "--task-cpus",
+    metavar="PROCESS=N",
+    multiple=True,
+    callback=_cpus,
+    help="For a trace: the tasks of PROCESS take N cores. Without it and the column "
+    "cpus, they take the most that %cpu shows. May be repeated.",
+)
+
+
 recorded = together(
     click.option(
         "--samples",
@@ -84,6 +103,7 @@ recorded = together(
     ),
     reads_own_option,
     reads_all_option,
+    task_cpus_option,
     click.option(
         "--dag",
         metavar="FILE",
@@ -183,9 +203,18 @@ def budget(
     found["lines"] = lines_to_paste(found, nextflow)
     if picture is not None:
         save(plot_frontier(found["curve"], problem.name, found["at_quota"]), picture)
+    why_not = ""
+    if nextflow is not None:  # before the table, which a closed pipe may end
+        why_not = _write_caps(nextflow, found)
     _print(found, form, nextflow, named_once(problem.warnings, named(file)))
-    if nextflow is not None and not _write_caps(nextflow, found):
+    if why_not:
+        say(f"{nextflow}: not written: {why_not}")
         return ExitCode.NO_ANSWER
+    if found["nextflow"] is None:
+        nextflow = None  # no plan keeps the quota: nothing was written
+    if not quiet():
+        for written in filter(None, (picture, nextflow)):
+            say(f"wrote {written}")
     return _exit_code(found)
 
 
@@ -216,23 +245,21 @@ def _print(
         click.echo("\n".join(("", *found["lines"])))
 
 
-def _write_caps(nextflow: str, found: Json) -> bool:
-    """Write the caps for Nextflow that the answer *found* contains; return False when
-    no caps keep the quota.
+def _write_caps(nextflow: str, found: Json) -> str:
+    """Write the caps for Nextflow that the answer *found* contains; return why they are
+    not written when no caps keep the quota, else empty text.
     """
     from ioopt.budget.nextflow import nextflow_config
 
     caps = found["nextflow"]
     if caps is None:
-        return True
+        return ""
     if caps["peak_bytes"] > found["quota_bytes"]:
-        say(f"{nextflow}: not written: no caps found that keep the quota")
-        return False
+        return "no caps found that keep the quota"
     if no_safe_way(found):
-        say(f"{nextflow}: not written: few noisy runs keep the quota{room(found)}")
-        return False
+        return f"few noisy runs keep the quota{room(found)}"
     write_text(nextflow, nextflow_config(found))
-    return True
+    return ""
 
 
 def _exit_code(found: Json) -> int:

@@ -84,7 +84,7 @@ class IooptCommand(click.Command):
 
 
 class WritingCommand(IooptCommand):
-    """A command that prints nothing but the name of the file that it wrote."""
+    """A command that names the file that it wrote, after all else that it prints."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, then name the file of ``-o`` on standard error."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ioopt.cli.budget import task_cpus_option
 from ioopt.cli.imports.common import cluster, machine_option
-from ioopt.cli.lazy import IooptCommand, Seconds, quiet
+from ioopt.cli.lazy import Seconds, WritingCommand, quiet
 from ioopt.cli.options import (
     PATH,
     counting,
@@ -42,7 +43,7 @@ independent.
 """
 
 
-@click.command(cls=IooptCommand, epilog=EPILOG)
+@click.command(cls=WritingCommand, epilog=EPILOG)
 @click.argument("trace", metavar="TRACE", type=PATH)
 @click.option(
     "--dag",
@@ -68,6 +69,7 @@ independent.
 )
 @output_option(text="Write a page (HTML) with a picture of the runs to FILE.")
 @skip_bad_option
+@task_cpus_option
 @click.option(
     "--time-limit",
     type=Seconds(),
@@ -91,6 +93,7 @@ def validate(
     storage: Storage | None,
     output: str | None,
     skip_bad: float | None,
+    task_cpus: dict[str, int],
     time_limit: float,
     seed: int,
     form: str,
@@ -112,6 +115,7 @@ def validate(
             **cluster(machine),
             storage=storage,
             skip_bad=skip_bad,
+            task_cpus=task_cpus,
             time_limit=time_limit,
             seed=seed,
             progress=lambda stage: show(next(begun), STAGES, stage),

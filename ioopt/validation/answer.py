@@ -184,6 +184,7 @@ def validate_record(
     *,
     storage: Storage | None = None,
     skip_bad: float | None = None,
+    task_cpus: Mapping[str, int] = {},
     time_limit: float | None = 60.0,
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
@@ -197,7 +198,7 @@ def validate_record(
     """
     tell = progress or (lambda text: None)
     deadline = Deadline(SolveOptions(time_limit_seconds=time_limit).time_limit_seconds)
-    record = read_record(trace, dag, edges, skip_bad)
+    record = read_record(trace, dag, edges, skip_bad, task_cpus)
     if record.hosts and machine is not None and "nodes" in machine.model_fields_set:
         raise UsageError(
             f"--machine nodes: {record.name} names the hosts of its tasks "

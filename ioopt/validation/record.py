@@ -10,27 +10,29 @@ took from its cache are kept apart, and notes tell what is missing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from math import ceil
-from typing import TypeVar
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.native import named, read_text
 from ioopt.formats.nextflow.dag import read_dag
+from ioopt.formats.nextflow.processes import process_cores
 from ioopt.formats.nextflow.trace import (
     NAME,
     Graph,
     Written,
     bytes_of,
+    cell,
     graph_of,
     least_written,
     numbered,
     read_trace,
+    recorded_cores,
     said,
     seconds_of,
+    share_of,
     tasks_before,
 )
 from ioopt.formats.report import Warnings, by_kind, file_name
@@ -39,7 +41,6 @@ from ioopt.formats.wfformat.instance import read_wfformat
 from ioopt.units import counted
 from ioopt.validation.matching import match_tasks
 
-Value = TypeVar("Value")
 COMPLETED = "COMPLETED"
 CACHED = "CACHED"
 
@@ -134,13 +135,15 @@ def read_record(
     dag: str | None = None,
     edges: str | None = None,
     skip_bad: float | None = None,
+    task_cpus: Mapping[str, int] = {},
 ) -> Record:
     """Return the record in the file *trace*.
 
     What the tasks waited for is in *dag*, Nextflow's graph of processes, or in *edges*:
     a CSV of tasks and those whose output they read, or a WfFormat file, whose files are
     taken too. Without either the tasks are independent, and a note says so. *skip_bad*
-    is the largest share of rows that may be left out because they cannot be read.
+    is the largest share of rows that may be left out because they cannot be read, and
+    *task_cpus* has the cores of tasks by patterns of their processes.
     Raises InstanceError for files that cannot be used, and UsageError for two graphs.
     """
     if dag is not None and edges is not None:
@@ -150,6 +153,8 @@ def read_record(
     rows, remarks = read_trace(
         trace, ("name", "submit"), lambda row: _task(row, warnings), warnings, skip_bad
     )
+    cores = process_cores(rows, task_cpus, warnings)
+    rows = [replace(row, cores=cores.of(row)) for row in rows]
     completed = _of_status(rows, {COMPLETED})
     if not completed:
         raise InstanceError(f"{name}: no task completed successfully")
@@ -261,7 +266,7 @@ def _task(row: Mapping[str, str], warnings: Warnings) -> RecordedTask | None:
     if found is None:
         raise bad_value("name", name, "is no process")
     status = said(row, "status", COMPLETED)
-    realtime = _optional(row, "realtime", seconds_of)
+    realtime = cell(row, "realtime", seconds_of)
     times = (0.0, 0.0, 0.0)
     if status != CACHED:
         known = _times(row, realtime, warnings)
@@ -271,7 +276,7 @@ def _task(row: Mapping[str, str], warnings: Warnings) -> RecordedTask | None:
         if known is None:
             raise bad_value("complete", said(row, "complete"), "is no point in time")
         times = known
-    busy = _optional(row, "%cpu", _percent)
+    busy = cell(row, "%cpu", share_of)
     if busy is None and status == COMPLETED:
         warnings["no %cpu: all of realtime counts as computing"].append(name)
     return RecordedTask(
@@ -284,29 +289,14 @@ def _task(row: Mapping[str, str], warnings: Warnings) -> RecordedTask | None:
         end=times[2],
         realtime=realtime,
         cpu_share=busy,
-        cores=max(1, ceil(amount_of(said(row, "cpus", "1"), "cpus"))),
+        cores=recorded_cores(row),
         memory_bytes=bytes_of(said(row, "memory", "0"), "memory"),
-        read_bytes=_optional(row, "read_bytes", bytes_of),
-        asked_bytes=_optional(row, "rchar", bytes_of),
+        read_bytes=cell(row, "read_bytes", bytes_of),
+        asked_bytes=cell(row, "rchar", bytes_of),
         written_bytes=least_written(row),
         attempt=max(1, round(amount_of(said(row, "attempt", "1"), "attempt"))),
         status=status,
     )
-
-
-def _optional(
-    row: Mapping[str, str], column: str, read: Callable[[str, str], Value]
-) -> Value | None:
-    """Return what *read* makes of a cell; None if the cell is missing or empty."""
-    text = said(row, column)
-    if not text:
-        return None
-    return read(text, column)
-
-
-def _percent(text: str, what: str) -> float:
-    """Return the share in a text such as ``93.5`` or ``93.5%``."""
-    return amount_of(text.removesuffix("%"), what) / 100
 
 
 SKEW = 1.0
@@ -322,13 +312,13 @@ def _times(
     ``realtime`` if ``start`` is. Dates of Nextflow are whole seconds in places, so that
     a start may seem to be before the submission; it is moved there.
     """
-    submit = _optional(row, "submit", _instant)
-    start = _optional(row, "start", _instant)
-    end = _optional(row, "complete", _instant)
+    submit = cell(row, "submit", _instant)
+    start = cell(row, "start", _instant)
+    end = cell(row, "complete", _instant)
     if submit is None:
         return None
     if end is None:
-        duration = _optional(row, "duration", seconds_of)
+        duration = cell(row, "duration", seconds_of)
         if duration is None:
             return None
         end = submit + duration

@@ -9,6 +9,7 @@ from ioopt.cli.budget import (
     reads_all_option,
     reads_own_option,
     recorded,
+    task_cpus_option,
 )
 from ioopt.cli.imports.common import cluster, import_command
 from ioopt.cli.options import skip_bad_option
@@ -117,6 +118,7 @@ def import_saga(source: str, machine: Machine) -> ReplicationProblem:
 @skip_bad_option
 @reads_all_option
 @reads_own_option
+@task_cpus_option
 def import_nextflow_trace(
     source: str,
     dag: str | None,
@@ -125,6 +127,7 @@ def import_nextflow_trace(
     skip_bad: float | None,
     reads_all: tuple[str, ...],
     reads_own: tuple[str, ...],
+    task_cpus: dict[str, int],
 ) -> ReplicationProblem:
     """Make a replication instance from a Nextflow trace (tabs, commas or semicolons).
 
@@ -138,7 +141,9 @@ def import_nextflow_trace(
     reads.
     """
     stated = {ALL_FILES: reads_all, OWN_BYTES: reads_own}
-    return read_nextflow_trace(source, dag, machine, read, skip_bad, stated=stated)
+    return read_nextflow_trace(
+        source, dag, machine, read, skip_bad, stated=stated, task_cpus=task_cpus
+    )
 
 
 WORK_DIRECTORY = """\b

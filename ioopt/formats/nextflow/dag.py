@@ -561,6 +561,11 @@ def _from_dot(text: str, name: str) -> ProcessGraph:
 # Reduce vertices to processes.
 
 
+NOT_IN_DAG = "not_in_dag"
+"""The key in the ``meta`` of an instance for the processes that the DAG lacks."""
+UNNAMED = "the DAG does not name a process, whose tasks are independent"
+
+
 def earlier_processes(
     graph: ProcessGraph, processes: Collection[str], warnings: Warnings
 ) -> dict[str, list[str]]:
@@ -573,8 +578,7 @@ def earlier_processes(
     process_of = _matched(graph, processes, warnings)
     named_in_dag = set(process_of.values())
     unnamed = [process for process in processes if process not in named_in_dag]
-    what = "the DAG does not name a process, whose tasks are independent"
-    warnings[what] += unnamed
+    warnings[UNNAMED] += unnamed
     earlier: dict[str, list[str]] = defaultdict(list)
     direct: set[tuple[str, str]] = set()
     for vertex in [vertex for vertex in graph.after if vertex in process_of]:

@@ -18,15 +18,24 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.cluster import FOUR_NODES, Machine, Part, built
 from ioopt.formats.native import named, read_text
-from ioopt.formats.nextflow.dag import ProcessGraph, earlier_processes, read_dag
+from ioopt.formats.nextflow.dag import (
+    NOT_IN_DAG,
+    UNNAMED,
+    ProcessGraph,
+    earlier_processes,
+    read_dag,
+)
+from ioopt.formats.nextflow.processes import (
+    ASSUMED_CORES,
+    fitting_processes,
+    process_cores,
+)
 from ioopt.formats.report import Warnings, by_kind, file_name
 from ioopt.formats.rows import (
     amount_of,
@@ -64,6 +73,7 @@ _WRITTEN: dict[Columns, str] = {"rchar": "wchar", "read_bytes": "write_bytes"}
 
 
 Row = TypeVar("Row")
+Value = TypeVar("Value")
 
 
 class Traced(Protocol):
@@ -84,6 +94,7 @@ class _Task:
     tag: str | None
     seconds: float
     cores: int
+    cpu_share: float | None
     memory: int
     read: int
     wrote: int
@@ -134,6 +145,7 @@ def read_nextflow_trace(
     skip_bad: float | None = None,
     waits: bool = True,
     stated: Mapping[str, Sequence[str]] = {},
+    task_cpus: Mapping[str, int] = {},
 ) -> ReplicationProblem:
     """Return the workflow in the trace *source*, with precedence from the file *dag*.
 
@@ -144,15 +156,18 @@ def read_nextflow_trace(
     rows that may be left out because they cannot be read. If *waits* is true, a task
     that asked for fewer bytes than the tasks before it wrote only waits for them, as
     :func:`graph_of` says; else it reads all their outputs. *stated* has patterns of
-    processes by what their tasks are known to read. Raises InstanceError for a trace
-    without names or run times, and for dependency cycles in the DAG; UsageError for a
-    pattern that fits no process.
+    processes by what their tasks are known to read, and *task_cpus* the cores of tasks
+    by patterns of processes; cores that are neither stated nor recorded are assumed
+    (:func:`~ioopt.formats.nextflow.processes.process_cores`). Raises InstanceError for
+    a trace without names or run times, and for dependency cycles in the DAG; UsageError
+    for a pattern that fits no process.
     """
     name = named(source)
     warnings: Warnings = defaultdict(list)
     tasks, remarks = _tasks(source, read, warnings, skip_bad)
     if not tasks:
         raise InstanceError(f"{name}: no task completed successfully")
+    cores = process_cores(tasks, task_cpus, warnings)
     before = _precedence(tasks, dag, warnings)
     joined = any(before.values())
     _compare_written(tasks, read, warnings)
@@ -180,7 +195,7 @@ def read_nextflow_trace(
         {
             "id": task.id,
             "compute_seconds": task.seconds,
-            "cores": task.cores,
+            "cores": cores.of(task),
             "memory_bytes": task.memory,
         }
         for task in tasks
@@ -188,6 +203,10 @@ def read_nextflow_trace(
     meta: Json = {"source": "Nextflow trace"}
     if waits and any(graph.assumed.values()):
         meta[ASSUMED_READS] = graph.assumed
+    if warnings[UNNAMED]:
+        meta[NOT_IN_DAG] = [*warnings[UNNAMED]]
+    if cores.assumed:
+        meta[ASSUMED_CORES] = [row._asdict() for row in cores.assumed]
     head = {"name": file_name(name), "meta": meta}
     return built(head, rows, part, machine, (), name)
 
@@ -379,18 +398,7 @@ def stated_reads(
     for how, patterns in stated.items():
         for pattern in patterns:
             names = {task.process for task in tasks}
-            fits = {
-                name
-                for name in names
-                if fnmatchcase(name, pattern)
-                or fnmatchcase(name.rpartition(":")[2], pattern)
-            }
-            if not fits:
-                near = get_close_matches(pattern, names, 1, 0.3)
-                raise UsageError(
-                    f"{STATED[how]} {pattern}: the trace has no such process"
-                    + (f"; meant {near[0]}?" if near else "")
-                )
+            fits = fitting_processes(STATED[how], pattern, names)
             for task in tasks:
                 if task.process not in fits:
                     continue
@@ -500,6 +508,29 @@ def said(row: Mapping[str, str], column: str, default: str = "") -> str:
     return cell
 
 
+def cell(
+    row: Mapping[str, str], column: str, read: Callable[[str, str], Value]
+) -> Value | None:
+    """Return what *read* makes of a cell; None if the cell is missing or empty."""
+    text = said(row, column)
+    if not text:
+        return None
+    return read(text, column)
+
+
+def share_of(text: str, what: str) -> float:
+    """Return the share in a text such as ``93.5`` or ``93.5%``."""
+    return amount_of(text.removesuffix("%"), what) / 100
+
+
+def recorded_cores(row: Mapping[str, str]) -> int:
+    """Return the cores of the task in a row, at least 1; 0 if they are not recorded."""
+    cores = cell(row, "cpus", amount_of)
+    if cores is None:
+        return 0
+    return max(1, math.ceil(cores))
+
+
 def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | None:
     """Return the task of a row; None if the task did not complete.
 
@@ -516,7 +547,6 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
         return None
     sizes = {key: bytes_of(said(row, key, "0"), key) for key in (read, wrote)}
     seconds = seconds_of(said(row, "realtime", "0"), "realtime")
-    cores = amount_of(said(row, "cpus", "1"), "cpus")
     for key in (read, wrote):
         if not said(row, key):
             warnings[f"a task without {key} counts as 0 bytes"].append(name)
@@ -524,14 +554,13 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
         warnings["a task without a run time counts as 0 s"].append(name)
     elif not seconds:
         warnings["a run time of 0 s, in task"].append(name)
-    if not said(row, "cpus"):
-        warnings["a task without cpus counts as 1 core"].append(name)
     return _Task(
         name,
         found["process"],
         found["tag"],
         seconds,
-        max(1, math.ceil(cores)),
+        recorded_cores(row),
+        cell(row, "%cpu", share_of),
         bytes_of(said(row, "memory", "0"), "memory"),
         sizes[read],
         sizes[wrote],
