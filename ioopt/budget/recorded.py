@@ -112,7 +112,7 @@ def read_work_directory(
 
 
 def _need_trace(file: str, given: Mapping[str, Sequence[str]]) -> None:
-    """Raise UsageError if an option of *given* is stated, because *file*, no trace, says
+    """Raise UsageError if an option of *given* is stated: *file* is no trace, and says
     itself what tasks read and take.
     """
     for option, patterns in given.items():

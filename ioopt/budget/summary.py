@@ -81,7 +81,8 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most{_with_least(found)}"
     word = "whether or not" if fits["whatever_is_read"] else "if"
-    conditions = f"{_if_reads(found, word)}{_if_cores(found)}"
+    conditions = _if_reads(found, word)
+    conditions += _if_cores(found, "and if" if conditions else "if")
     answer = f"{_safely(found)}{conditions}"
     if fits["answer"] == "depends":
         more = _size(fits["needs_if_all_is_read"])
@@ -92,8 +93,9 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     if found["independent"]:
         why = " without --dag"
         if found["not_in_dag"]:
-            why = f": the DAG does not name {some(found['not_in_dag'], MOST_NAMED)}"
-        answer = f"not known{why}: yes, {ASSUMED}{_if_cores(found)}"
+            names = some(found["not_in_dag"], MOST_NAMED)
+            why = f", as the DAG does not name {names}"
+        answer = f"not known{why}: yes, {ASSUMED}{_if_cores(found, 'and if')}"
     if _limit(found) < found["quota_bytes"]:
         needs = f"needs {_size(found['noise']['plan_peak_bytes'])}"
         median = _time(found["noise"]["plan_median_seconds"])
@@ -218,12 +220,14 @@ def _if_reads(found: Json, word: str = "if") -> str:
     return f", {word} {tasks} read as assumed"
 
 
-def _if_cores(found: Json) -> str:
-    """Return the condition for the answer if the cores of some tasks are assumed."""
+def _if_cores(found: Json, word: str = "if") -> str:
+    """Return the condition for the answer if the cores of some tasks are assumed; it
+    begins with *word*.
+    """
     count = sum(row["tasks"] for row in found["assumed_cores"])
     if not count:
         return ""
-    return f", if {counted(count, 'task')} take the cores assumed"
+    return f", {word} {counted(count, 'task')} take the cores assumed"
 
 
 def _cores_cell(rows: Sequence[Json]) -> str:
@@ -453,7 +457,7 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
         lacks = "the record has no DAG (--dag FILE)"
         if found["not_in_dag"]:
             names = some(found["not_in_dag"], MOST_NAMED)
-            lacks = f"the DAG does not name {names}; give that of this very run"
+            lacks = f"the DAG does not name {names} (give that of this very run)"
         yield "tasks", f"{lacks}: assumed independent below"
         why = ASSUMED
     elif bound == needed:

@@ -82,7 +82,8 @@ recorded = together(
         type=click.IntRange(min=1),
         default=1,
         metavar="N",
-        help="Copies of the whole recorded workflow, each with all its samples.",
+        help="Copies of the whole recorded workflow, each with all its samples, and "
+        "with what it made once, such as an index.",
     ),
     click.option(
         "--cores",

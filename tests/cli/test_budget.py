@@ -15,6 +15,7 @@ from ioopt.budget import SNAKEMAKE, TRACE, answer, nextflow, noise
 from ioopt.budget.nextflow import choose_caps
 from ioopt.budget.noise import Noise, _runs_planned_with, noisy_runs, safety
 from ioopt.budget.reads import deciding
+from ioopt.errors import UsageError
 from ioopt.formats.nextflow.trace import OWN_BYTES
 from ioopt.options import Deadline
 from ioopt.problems.work_directory import WorkDirectoryProblem
@@ -640,6 +641,80 @@ def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
     }
     assert "if tasks were independent" in (tmp_path / "nf.config").read_text()
     assert not asked(run, *trace, "--quota", "40")[1]["independent"]
+
+
+def test_a_process_that_the_dag_lacks_is_named(run, trace, tmp_path):
+    (tmp_path / "dag.dot").write_text(DAG.replace('"MAP2"', '"OTHER"'))
+    text = run("budget", *trace, "--quota", "40")[1]
+    known = "fits not known, as the DAG does not name MAP2: yes, if tasks were"
+    assert first_row(text).startswith(known)
+    assert "without --dag" not in text and "has no DAG" not in text
+    assert asked(run, *trace, "--quota", "40")[1]["not_in_dag"] == ["MAP2"]
+
+
+def test_the_config_is_written_before_the_table(run, trace, tmp_path, monkeypatch):
+    """A pipe such as to ``head`` may be closed while the table is printed."""
+    words = ("budget", *trace, "--quota", "28", "--nextflow", "nf.config")
+    assert run(*words)[2].endswith("wrote nf.config\n")
+    assert "wrote" not in run("-q", *words)[2]
+    written = (tmp_path / "nf.config").read_text()
+    (tmp_path / "nf.config").unlink()
+    monkeypatch.setattr("ioopt.cli.budget._print", closed)
+    assert run(*words)[0] == 2
+    assert (tmp_path / "nf.config").read_text() == written
+
+
+def closed(*_):
+    raise UsageError("the pipe is closed")
+
+
+def test_cores_that_are_not_recorded_are_assumed_and_told(run, trace, tmp_path):
+    """MAP2 (a) was busy for 1.95 of its seconds, TRIM for less than one, and CALL has
+    no %cpu: the answer is that of a trace with 2, 1 and 1 cpus, if so.
+    """
+    text = (tmp_path / "trace.txt").read_text()
+    recorded = text.replace("\t20s\t1\t", "\t20s\t2\t")
+    (tmp_path / "trace.txt").write_text(recorded)
+    words = (*trace, "--quota", "28")
+    with_cpus = asked(run, *words)[1]
+    assert with_cpus["assumed_cores"] == []
+    shares = (("10s\t1", "10s\t105%"), ("20s\t1", "20s\t30%"), ("5s\t1", "5s\t-"))
+    for row, share in shares:
+        text = text.replace(f"\t{row}\t", f"\t{share}\t")
+    text = text.replace(
+        "MAP2 (a)\tCOMPLETED\t20s\t30%", "MAP2 (a)\tCOMPLETED\t20s\t195"
+    )
+    (tmp_path / "trace.txt").write_text(text.replace("\tcpus\t", "\t%cpu\t"))
+    found = asked(run, *words)[1]
+    rows = [tuple(row.values()) for row in found.pop("assumed_cores")]
+    assert rows == [("MAP2", 4, 2, True), ("TRIM", 4, 1, True), ("CALL", 4, 1, False)]
+    assert found["unlimited"] == with_cpus["unlimited"]
+    assert found["nextflow"] == with_cpus["nextflow"]
+    code, told, _ = run("budget", *words, "--nextflow", "nf.config")
+    told = " ".join(told.split())
+    assert code == 0 and ", if 12 tasks take the cores assumed; needs" in told
+    assert "or 1 without it: MAP2 2, TRIM 1, CALL 1; state them" in told
+    assert "assumed" in first_row(run("budget", *trace)[1])
+    assert "optimal" not in told
+    config = (tmp_path / "nf.config").read_text().replace("\n//", "")
+    assert "which tasks may exceed: MAP2 2, TRIM 1, CALL" in config
+    stated = ("--task-cpus", "MAP?=2", "--task-cpus", "TRIM=1", "--task-cpus", "CALL=1")
+    assert asked(run, *words, *stated)[1] == with_cpus
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("MAP2",), "--task-cpus MAP2: wanted PROCESS=N, N at least 1"),
+        (("MAP2=0",), "--task-cpus MAP2=0: wanted PROCESS=N"),
+        (("MAP=2",), "--task-cpus MAP: the trace has no such process; meant MAP2?"),
+        (("MAP2=2", "M*=3"), "--task-cpus M*=3: MAP2 is also given 2"),
+    ],
+)
+def test_cores_that_cannot_be_meant_are_refused(run, trace, given, why):
+    options = [word for text in given for word in ("--task-cpus", text)]
+    code, _, err = run("budget", *trace, *options)
+    assert code == 2 and why in err
 
 
 KEPT = {

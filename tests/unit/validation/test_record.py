@@ -69,6 +69,21 @@ def test_times_are_seconds_since_the_first_submission(tmp_path: Path) -> None:
     assert any("independent" in note for note in record.notes)
 
 
+def test_cores_that_are_not_recorded_follow_from_the_processor_time(
+    tmp_path: Path,
+) -> None:
+    """The two tasks of ``a`` used 0.5 and 3.2 processors."""
+    rows = [row(1, "a (x)", (0, 0, 8)), row(2, "a (y)", (0, 0, 8))]
+    rows = [text.replace(",0,2,1024,", ",0,-,1024,") for text in rows]
+    rows[1] = rows[1].replace(",8,50,", ",8,320,")
+    trace = written(tmp_path, *rows)
+    record = read_record(trace)
+    assert [task.cores for task in record.tasks] == [4, 4]
+    assert any("PROCESS=N): a 4" in note for note in record.notes)
+    record = read_record(trace, task_cpus={"a": 6})
+    assert [task.cores for task in record.tasks] == [6, 6]
+
+
 def test_a_gzipped_trace_of_nextflow_s_default_columns_is_read(tmp_path: Path) -> None:
     """Without start and complete, the end is submit + duration = 00:00:10 + 12 s, and
     the start is realtime = 8 s before it.
