@@ -202,21 +202,30 @@ def budget(
     found["record"] = None if file == "-" or file in entries() else file
     found["stated_quota"] = told["quota"]
     found["lines"] = lines_to_paste(found, nextflow)
-    if picture is not None:
-        save(plot_frontier(found["curve"], problem.name, found["at_quota"]), picture)
     why_not = ""
-    if nextflow is not None:  # before the table, which a closed pipe may end
-        why_not = _write_caps(nextflow, found)
-    _print(found, form, nextflow, named_once(problem.warnings, named(file)))
+    try:  # the files first: a closed pipe may end the table
+        if picture is not None:
+            axes = plot_frontier(found["curve"], problem.name, found["at_quota"])
+            save(axes, picture)
+        if nextflow is not None:
+            why_not = _write_caps(nextflow, found)
+    finally:
+        _print(found, form, nextflow, named_once(problem.warnings, named(file)))
+    caps_written = found["nextflow"] is not None and not why_not
+    _name_files(picture, nextflow if caps_written else None)
     if why_not:
         say(f"{nextflow}: not written: {why_not}")
         return ExitCode.NO_ANSWER
-    if found["nextflow"] is None:
-        nextflow = None  # no plan keeps the quota: nothing was written
-    if not quiet():
-        for written in filter(None, (picture, nextflow)):
-            say(f"wrote {written}")
     return _exit_code(found)
+
+
+def _name_files(*files: str | None) -> None:
+    """Name on standard error the *files* that were written (None: was not)."""
+    if quiet():
+        return
+    for file in files:
+        if file not in (None, "-"):
+            say(f"wrote {file}")
 
 
 def _doubt(noise: float | None, size_noise: float | None) -> "Noise":

@@ -664,6 +664,12 @@ def test_the_config_is_written_before_the_table(run, trace, tmp_path, monkeypatc
     assert (tmp_path / "nf.config").read_text() == written
 
 
+def test_a_config_that_cannot_be_written_leaves_the_answer(run, trace):
+    words = ("budget", *trace, "--quota", "28", "--nextflow", "no/nf.config")
+    code, text, err = run(*words)
+    assert code == 2 and "no/nf.config: cannot be written" in err and "fits" in text
+
+
 def closed(*_):
     raise UsageError("the pipe is closed")
 
