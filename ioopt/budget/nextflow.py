@@ -84,18 +84,30 @@ class Capped(Dispatcher):
 
 Keeps = Callable[[int], bool]
 """Function: a cap -> whether the run with it keeps the quota."""
+CapRuns = dict[Hashable, Json]
+"""The metrics of simulated runs, by their caps."""
+
+
+def caps_key(tasks: int, forks: Mapping[str, int]) -> Hashable:
+    """Return a key for the caps *tasks* and *forks*."""
+    return tasks, frozenset(forks.items())
 
 
 class Search:
     """Simulate runs with caps, each pair of caps once, and keep their metrics.
 
     ``over`` is true once :data:`MOST_RUNS` runs were simulated, or the deadline passed.
+    ``known`` has the runs of earlier searches too, for other quotas: they count as
+    simulated, so that what is found does not depend on them.
     """
 
-    def __init__(self, problem: WorkDirectoryProblem, deadline: Deadline) -> None:
+    def __init__(
+        self, problem: WorkDirectoryProblem, deadline: Deadline, known: CapRuns
+    ) -> None:
         self.problem = problem
         self.deadline = deadline
-        self.rows: dict[Hashable, Json] = {}
+        self.known = known
+        self.rows: CapRuns = {}
         self.cut = False
 
     @property
@@ -113,13 +125,13 @@ class Search:
 
     def run(self, tasks: int, forks: Mapping[str, int]) -> Json:
         """Return the caps *tasks* and *forks* with the metrics of the run."""
-        key = (tasks, frozenset(forks.items()))
-        if key not in self.rows:
+        key = caps_key(tasks, forks)
+        if key not in self.known:
             plan = dispatch(self.problem, Capped(self.problem, tasks, forks))
             asked = plan.model_copy(update={"ignore_quota": True})
             metrics = carried_out(self.problem, asked).metrics
-            self.rows[key] = {"tasks": tasks, "forks": dict(forks), **metrics}
-        return self.rows[key]
+            self.known[key] = {"tasks": tasks, "forks": dict(forks), **metrics}
+        return self.rows.setdefault(key, self.known[key])
 
     def keeps(self, forks: Mapping[str, int], tasks: int | None = None) -> bool:
         """Return whether the run with these caps keeps the quota (*tasks* None: only
@@ -158,7 +170,9 @@ class Search:
         return good
 
 
-def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
+def choose_caps(
+    problem: WorkDirectoryProblem, deadline: Deadline, known: CapRuns | None = None
+) -> Json:
     """Return the caps with which the simulated run is quickest and keeps the quota,
     with the metrics of the run; no caps if none are needed.
 
@@ -172,8 +186,10 @@ def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
     Whether caps are found is monotone in the quota: caps whose peak is below all that
     the search for the least peak found are not returned, because a smaller quota, which
     its own search may not find caps for, would have to be refused.
+
+    Searches for several quotas share the runs in *known*, which is added to.
     """
-    search = Search(problem, deadline)
+    search = Search(problem, deadline, {} if known is None else known)
     quota = problem.quota_bytes or 0
     least = search.run(problem.cores, {})
     tightest = _tightest(search)
