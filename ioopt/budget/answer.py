@@ -312,7 +312,7 @@ class Inquiry:
         if first["fits"]["safety"] in ("safe", None):
             return
         self.default_is_safe = False
-        quota = self.question.quota
+        quota: int = self.found["quota_bytes"]
         caps = first["nextflow"]
         trials = {caps_key(caps["tasks"], caps["forks"]): first}
         last, kept, broken = first, 0, quota

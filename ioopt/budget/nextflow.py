@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import exp
 
-from ioopt.budget import NF_BOOST, TRACE
+from ioopt.budget import BOOST, BOOST_CLEANUP, TRACE
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
@@ -327,7 +327,7 @@ def nextflow_config(found: Json) -> str:
         assumed = ", if tasks read what ioopt budget says it assumes"
     cores = found["cores"]
     peak = found["fits"]["needs_bytes"]
-    boost = ["// Files leave once no task needs them: nf-boost.", *NF_BOOST]
+    boost = _cleanup(found["plugins"])
     if all_fit(found):
         peak = found["undeleted_bytes"]
         boost = [
@@ -347,8 +347,10 @@ def nextflow_config(found: Json) -> str:
     lines = [
         f"// {name}, simulated with {counted(cores, 'core')}:",
         f"// {most}{assumed}.",
-        "// The executor local takes its cores from here; on a cluster give it no",
-        "// more, or more tasks may run at once than simulated.",
+        "// The executor local takes its cores from here. Others do not, and queueSize",
+        "// counts tasks, not cores, so that more tasks may run at once than simulated:",
+        f"// run Nextflow in one job of {cores} cores with the executor local, or limit",
+        f"// the account (Slurm: GrpTRES=cpu={cores}).",
         *boost,
         "executor {",
         *limits,
@@ -356,6 +358,25 @@ def nextflow_config(found: Json) -> str:
         *forks,
     ]
     return "\n".join((*lines, ""))
+
+
+def _cleanup(plugins: Sequence[str]) -> list[str]:
+    """Return the lines by which files are deleted once no task needs them, with the ids
+    of the *plugins* that the pipeline has itself.
+    """
+    ids = [*plugins]
+    if not any(plugin.partition("@")[0] == BOOST for plugin in plugins):
+        ids.insert(0, BOOST)
+    return [
+        f"// Files leave once no task needs them: {BOOST}. The block replaces the",
+        "// pipeline's plugins block: copy its ids here, with their versions.",
+        "plugins {",
+        *(f"    id '{plugin}'" for plugin in ids),
+        "}",
+        "// Links to deleted files dangle: publish with mode 'copy' or 'move'; the",
+        "// default of publishDir is 'symlink'. -resume makes deleted files again.",
+        BOOST_CLEANUP,
+    ]
 
 
 def all_fit(found: Json) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import exp
 
-from ioopt.budget import NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
+from ioopt.budget import BOOST, NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
 from ioopt.problems.base import Json
 from ioopt.tables import render, terminal_width
 from ioopt.units import counted, quantity
@@ -384,6 +384,28 @@ def lines_to_paste(found: Json, nextflow: str | None) -> list[str]:
     if way == "default" and not kept and found["source"] == TRACE:
         return list(NF_BOOST)
     return []
+
+
+def plugins_note(found: Json, nextflow: str | None) -> str:
+    """Return what to do about the pipeline's own plugins where a plugins block is
+    printed, or written to the file *nextflow*; empty if none is.
+    """
+    from ioopt.budget.nextflow import all_fit
+
+    way = found["fits"]["way"]
+    if way not in ("default", "nextflow") or no_safe_way(found) or all_fit(found):
+        return ""
+    if nextflow is None and way == "default" and found["source"] == TRACE:
+        return (
+            f"Nextflow does not merge plugins blocks: put id '{BOOST}' into the one "
+            "that the pipeline has"
+        )
+    if nextflow is None or found["plugins"]:
+        return ""
+    return (
+        f"{nextflow} replaces the pipeline's plugins block: copy its ids there, or "
+        "state them: --nextflow-plugins 'nf-schema@VERSION,...'"
+    )
 
 
 def _snakemake_options(found: Json, limit: int | None = None) -> str:

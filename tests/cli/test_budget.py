@@ -158,7 +158,9 @@ def test_the_first_answer_has_the_quickest_caps_that_all_noisy_runs_keep(run, tr
         assert (row["noisy_peak_bytes"] <= 28) is (row["kept"] == 20)
     assert found["nextflow"]["makespan_seconds"] == 95
     row = first_row(run("budget", *trace, "--quota", "28")[1])
-    assert "yes (20 of 20 noisy runs kept the quota; 10 with caps that take 65 s)" in row
+    assert (
+        "yes (20 of 20 noisy runs kept the quota; 10 with caps that take 65 s)" in row
+    )
 
 
 @pytest.fixture
@@ -547,9 +549,30 @@ def test_where_no_caps_are_needed_none_are_written(run, trace, tmp_path, quota, 
     assert code == 0 and first_row(text).endswith("run Nextflow with: -c nf.config")
     assert "takes 35 s" in first_row(text) and text.endswith("\n-c nf.config\n")
     written = (tmp_path / "nf.config").read_text()
-    assert "maxForks" not in written and "queueSize" not in written
+    assert "maxForks" not in written and "queueSize =" not in written
     assert ("boost { cleanup = true }" in written) is boost
     assert f"at most {quota} B in work/" in written and "cpus = 4" in written
+
+
+def test_ids_of_the_pipeline_stand_in_the_block_that_replaces_its_own(run, trace):
+    words = ("budget", *trace, "--quota", "36", "--nextflow", "nf.config")
+    _, _, err = run(*words)
+    assert "nf.config replaces the pipeline's plugins block: copy its ids" in err
+    text = Path("nf.config").read_text()
+    assert "plugins {\n    id 'nf-boost'\n}\n" in text
+    assert "'copy' or 'move'" in text and "-resume makes deleted files again" in text
+    assert "in one job of 4 cores" in text
+    ids = "nf-schema@2.1.1, nf-boost@0.6.0"
+    _, _, err = run(*words, "--nextflow-plugins", ids)
+    assert "plugins block" not in err
+    block = "plugins {\n    id 'nf-schema@2.1.1'\n    id 'nf-boost@0.6.0'\n}\n"
+    assert block in Path("nf.config").read_text()
+    code, _, err = run(*words, "--nextflow-plugins", "nf-schema@2.1.1,'")
+    assert code == 2 and """--nextflow-plugins: "'" is no id of a plugin""" in err
+    code, _, err = run(*words[:-2], "--nextflow-plugins", ids)
+    assert code == 2 and "give --nextflow FILE" in err
+    _, _, err = run(*words[:-2])
+    assert "into the one that the pipeline has" in " ".join(err.split())
 
 
 # LIGHT writes 1 byte, and HEAVY 100; each of 20 samples runs LIGHT, HEAVY and END, one
