@@ -303,14 +303,38 @@ class Inquiry:
     def _ask_safer_caps(self, noise: Noise) -> None:
         """Find the quickest caps of Nextflow that all noisy runs keep or, if there are
         none, those that most do, unless all keep the quota with the caps known.
-
-        Caps for smaller quotas are tried, at most :data:`MOST_SAFER` times. The quotas
-        fall until all runs keep the quota, and then lie halfway between the largest
-        with which all did and the smallest above it.
         """
         first = self._trial()
         if first["fits"]["safety"] in ("safe", None):
             return
+        trials = self._safer_trials(first, noise)
+
+        def safest(trial: Json) -> tuple[bool, int, float]:
+            fits = trial["fits"]
+            seconds = fits["takes_seconds"]
+            return fits["answer"] != "yes", -trial["noise"]["kept"], seconds
+
+        best = min(trials, key=safest)
+        safe = min(trial["noise"]["safe_bytes"] for trial in trials)
+        best["noise"]["safe_bytes"] = safe
+        self.default_is_safe = best is first and first["fits"]["way"] == "default"
+        self.found |= best
+        self.found["caps_tried"] = [
+            {
+                **trial["nextflow"],
+                "kept": trial["noise"]["kept"],
+                "noisy_peak_bytes": trial["noise"]["peak_bytes"],
+            }
+            for trial in trials
+        ]
+
+    def _safer_trials(self, first: Json, noise: Noise) -> list[Json]:
+        """Try caps for smaller quotas, at most :data:`MOST_SAFER` times, and return
+        their trials after the *first*.
+
+        The quotas fall until all noisy runs keep the quota, and then lie halfway
+        between the largest with which all did and the smallest above it.
+        """
         self.default_is_safe = False
         quota: int = self.found["quota_bytes"]
         caps = first["nextflow"]
@@ -335,25 +359,7 @@ class Inquiry:
                 broken = aim
             if caps["peak_bytes"] > aim or caps["search_cut"]:
                 break
-
-        def safest(trial: Json) -> tuple[bool, int, float]:
-            fits = trial["fits"]
-            seconds = fits["takes_seconds"]
-            return fits["answer"] != "yes", -trial["noise"]["kept"], seconds
-
-        best = min(trials.values(), key=safest)
-        safe = min(trial["noise"]["safe_bytes"] for trial in trials.values())
-        best["noise"]["safe_bytes"] = safe
-        self.default_is_safe = best is first and first["fits"]["way"] == "default"
-        self.found |= best
-        self.found["caps_tried"] = [
-            {
-                **trial["nextflow"],
-                "kept": trial["noise"]["kept"],
-                "noisy_peak_bytes": trial["noise"]["peak_bytes"],
-            }
-            for trial in trials.values()
-        ]
+        return list(trials.values())
 
     def _trial(self) -> Json:
         """Return the answers on the caps of Nextflow that are known now."""

@@ -171,7 +171,8 @@ def _plugins(_: click.Context, __: click.Parameter, text: str | None) -> list[st
     type=Seconds(),
     metavar="S",
     help="Largest number of seconds. Without it the simulated runs are counted (about "
-    "20 s for 2,500 tasks), and the answer is the same each time.",
+    "20 s for 2,500 tasks, one or two minutes where caps for Nextflow are searched), "
+    "and the answer is the same each time.",
 )
 @seed_option
 @format_option("table", "json")
