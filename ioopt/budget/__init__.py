@@ -6,7 +6,10 @@ TRACE = "Nextflow trace"
 """The source of instances that were read from a trace of Nextflow."""
 SNAKEMAKE = "Snakemake run"
 """The source of instances that the Snakemake plugin recorded."""
-NF_BOOST = ("plugins { id 'nf-boost' }", "boost { cleanup = true }")
+BOOST = "nf-boost"
+"""The plugin of Nextflow that deletes files."""
+BOOST_CLEANUP = "boost { cleanup = true }"
+NF_BOOST = (f"plugins {{ id '{BOOST}' }}", BOOST_CLEANUP)
 """The lines of a nextflow.config by which each file is deleted after its last
 reader.
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from ioopt.budget import NOISY_RUNS
-from ioopt.budget.nextflow import MOST_RUNS, all_fit, choose_caps
+from ioopt.budget.nextflow import MOST_RUNS, CapRuns, all_fit, caps_key, choose_caps
 from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs, safety
 from ioopt.budget.reads import (
     WAYS,
@@ -85,10 +85,12 @@ class TimeShares:
 TIME_SHARES = TimeShares()
 ROOM = 1.3
 """The factor by which a time limit that would do exceeds its estimate."""
-MOST_SAFER = 3
-"""The largest number of searches for caps with more room."""
-ROOMIER = 0.95
-"""The largest ratio between the quotas of two such searches."""
+MOST_SAFER = 4
+"""The largest number of searches for caps that more noisy runs keep."""
+ROOMIER = 0.97
+"""The largest ratio between the quotas of two such searches, until all noisy runs keep
+the quota.
+"""
 APART = 0.01
 """Share of the least quota by which other quotas of the curve differ from it."""
 
@@ -115,7 +117,7 @@ def answer(
         if not inquiry.default_fits():
             inquiry.ask_setting()
         if caps and inquiry.refused is None:
-            inquiry.ask_caps()
+            inquiry.ask_caps(problem.quota_bytes)
     settled = inquiry.settle(noise)
     if problem.quota_bytes is not None:
         inquiry.ask_plan()
@@ -134,7 +136,8 @@ class Inquiry:
 
     ``plan`` is the best plan found so far under the quota, or None. ``refused`` is the
     answer that no plan keeps it, if that is known at once. ``cuts`` are the searches
-    that the deadline ended: name, runs made, runs wanted.
+    that the deadline ended: name, runs made, runs wanted. ``capped`` are the runs of
+    all searches for caps.
     """
 
     def __init__(
@@ -145,6 +148,7 @@ class Inquiry:
         self.options = SolveOptions(seed=seed)
         self.plan: WorkDirectoryPlan | None = None
         self.cuts: list[tuple[str, int, int]] = []
+        self.capped: CapRuns = {}
         started = deadline.elapsed()
         self.free = unlimited(problem)
         self.run_seconds = deadline.elapsed() - started
@@ -178,6 +182,7 @@ class Inquiry:
             "at_quota": None,
             "setting": None,
             "nextflow": None,
+            "caps_tried": [],
             "curve": [],
             "noise": None,
             "cut": None,
@@ -264,24 +269,33 @@ class Inquiry:
         setting = {"policy": run.policy, "in_flight": run.cap}
         self.found["setting"] = setting | metrics
 
-    def ask_caps(self) -> None:
-        """Find caps for Nextflow that keep the quota, if there are any."""
-        caps = choose_caps(self.problem, self.part(TIME_SHARES.caps))
+    def ask_caps(self, aim: int, what: str = "search of caps") -> Json:
+        """Find caps for Nextflow that keep *aim* bytes, if there are any, and return
+        them; *what* names the search.
+        """
+        smaller = self.problem.model_copy(update={"quota_bytes": aim})
+        caps = choose_caps(smaller, self.part(TIME_SHARES.caps), self.capped)
         self.found["nextflow"] = caps
         if caps["search_cut"]:
-            self.cuts.append(("search of caps", caps["simulated"], MOST_RUNS))
+            self.cuts.append((what, caps["simulated"], MOST_RUNS))
+        return caps
 
     def settle(self, noise: Noise) -> bool:
         """Tell whether the workflow fits, whatever tasks read and in noisy runs; return
         whether a way is known by which an engine can run.
 
-        If few noisy runs of an engine that looks at no bytes keep the quota, look for a
-        safer way.
+        If not all noisy runs of Nextflow keep the quota, or few of another engine that
+        looks at no bytes, look for a safer way.
         """
         self._ask_fit(noise)
         fits = self.found["fits"]
-        if fits["safety"] == "unsafe" and fits["way"] in ("default", "nextflow"):
-            self._ask_safer(noise)
+        if fits["way"] in ("default", "nextflow"):
+            if self.found["nextflow"] is not None:
+                self._ask_safer_caps(noise)
+            elif fits["safety"] == "unsafe":
+                self.default_is_safe = False
+                self.ask_setting()
+                self._ask_fit(noise)
         return self.found["fits"]["way"] in WAYS
 
     def _ask_fit(self, noise: Noise) -> None:
@@ -290,29 +304,70 @@ class Inquiry:
         self.ask_reads()
         self.ask_noise(noise)
 
-    def _ask_safer(self, noise: Noise) -> None:
-        """Find caps of Nextflow with room, or else a setting of the dispatcher, with
-        which more noisy runs keep the quota.
+    def _ask_safer_caps(self, noise: Noise) -> None:
+        """Find the quickest caps of Nextflow that all noisy runs keep or, if there are
+        none, those that most do, unless all keep the quota with the caps known.
+        """
+        first = self._trial()
+        if first["fits"]["safety"] in ("safe", None):
+            return
+        trials = self._safer_trials(first, noise)
+
+        def safest(trial: Json) -> tuple[bool, int, float]:
+            fits = trial["fits"]
+            seconds = fits["takes_seconds"]
+            return fits["answer"] != "yes", -trial["noise"]["kept"], seconds
+
+        best = min(trials, key=safest)
+        safe = min(trial["noise"]["safe_bytes"] for trial in trials)
+        best["noise"]["safe_bytes"] = safe
+        self.default_is_safe = best is first and first["fits"]["way"] == "default"
+        self.found |= best
+        self.found["caps_tried"] = [
+            {
+                **trial["nextflow"],
+                "kept": trial["noise"]["kept"],
+                "noisy_peak_bytes": trial["noise"]["peak_bytes"],
+            }
+            for trial in trials
+        ]
+
+    def _safer_trials(self, first: Json, noise: Noise) -> list[Json]:
+        """Try caps for smaller quotas, at most :data:`MOST_SAFER` times, and return
+        their trials after the *first*.
+
+        The quotas fall until all noisy runs keep the quota, and then lie halfway
+        between the largest with which all did and the smallest above it.
         """
         self.default_is_safe = False
-        if self.found["nextflow"] is None:
-            self.ask_setting()
-            self._ask_fit(noise)
-            return
-        quota = self.question.quota
-        aim = quota
+        quota: int = self.found["quota_bytes"]
+        caps = first["nextflow"]
+        trials = {caps_key(caps["tasks"], caps["forks"]): first}
+        last, kept, broken = first, 0, quota
         for _ in range(MOST_SAFER):
-            aim = int(aim * min(ROOMIER, quota / self.found["noise"]["peak_bytes"]))
-            smaller = self.problem.model_copy(update={"quota_bytes": aim})
-            caps = choose_caps(smaller, self.part(TIME_SHARES.caps))
-            if caps["search_cut"]:
-                self.cuts.append(("search of safer caps", caps["simulated"], MOST_RUNS))
+            roomier = last["nextflow"]["peak_bytes"] * quota
+            aim = min(int(ROOMIER * broken), roomier // last["noise"]["peak_bytes"])
+            if kept:
+                aim = (kept + broken) // 2
+            caps = self.ask_caps(aim, "search of safer caps")
             if caps["peak_bytes"] > quota:
-                return
-            self.found["nextflow"] = caps
-            self._ask_fit(noise)
-            if self.found["fits"]["safety"] != "unsafe":
-                return
+                break
+            key = caps_key(caps["tasks"], caps["forks"])
+            if key not in trials:
+                self._ask_fit(noise)
+                trials[key] = self._trial()
+            last = trials[key]
+            if last["fits"]["safety"] == "safe":
+                kept = aim
+            else:
+                broken = aim
+            if caps["peak_bytes"] > aim or caps["search_cut"]:
+                break
+        return list(trials.values())
+
+    def _trial(self) -> Json:
+        """Return the answers on the caps of Nextflow that are known now."""
+        return {key: self.found[key] for key in ("nextflow", "fits", "noise")}
 
     def default_fits(self) -> bool:
         """Return whether a run in the order of submission keeps the quota by itself."""

@@ -13,7 +13,7 @@ from itertools import islice
 from math import exp
 from textwrap import wrap
 
-from ioopt.budget import NF_BOOST, TRACE
+from ioopt.budget import BOOST, BOOST_CLEANUP, TRACE
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.work_directory import WorkDirectoryProblem
@@ -85,18 +85,30 @@ class Capped(Dispatcher):
 
 Keeps = Callable[[int], bool]
 """Function: a cap -> whether the run with it keeps the quota."""
+CapRuns = dict[Hashable, Json]
+"""The metrics of simulated runs, by their caps."""
+
+
+def caps_key(tasks: int, forks: Mapping[str, int]) -> Hashable:
+    """Return a key for the caps *tasks* and *forks*."""
+    return tasks, frozenset(forks.items())
 
 
 class Search:
     """Simulate runs with caps, each pair of caps once, and keep their metrics.
 
     ``over`` is true once :data:`MOST_RUNS` runs were simulated, or the deadline passed.
+    ``known`` has the runs of earlier searches too, for other quotas: they count as
+    simulated, so that what is found does not depend on them.
     """
 
-    def __init__(self, problem: WorkDirectoryProblem, deadline: Deadline) -> None:
+    def __init__(
+        self, problem: WorkDirectoryProblem, deadline: Deadline, known: CapRuns
+    ) -> None:
         self.problem = problem
         self.deadline = deadline
-        self.rows: dict[Hashable, Json] = {}
+        self.known = known
+        self.rows: CapRuns = {}
         self.cut = False
 
     @property
@@ -114,13 +126,13 @@ class Search:
 
     def run(self, tasks: int, forks: Mapping[str, int]) -> Json:
         """Return the caps *tasks* and *forks* with the metrics of the run."""
-        key = (tasks, frozenset(forks.items()))
-        if key not in self.rows:
+        key = caps_key(tasks, forks)
+        if key not in self.known:
             plan = dispatch(self.problem, Capped(self.problem, tasks, forks))
             asked = plan.model_copy(update={"ignore_quota": True})
             metrics = carried_out(self.problem, asked).metrics
-            self.rows[key] = {"tasks": tasks, "forks": dict(forks), **metrics}
-        return self.rows[key]
+            self.known[key] = {"tasks": tasks, "forks": dict(forks), **metrics}
+        return self.rows.setdefault(key, self.known[key])
 
     def keeps(self, forks: Mapping[str, int], tasks: int | None = None) -> bool:
         """Return whether the run with these caps keeps the quota (*tasks* None: only
@@ -159,7 +171,9 @@ class Search:
         return good
 
 
-def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
+def choose_caps(
+    problem: WorkDirectoryProblem, deadline: Deadline, known: CapRuns | None = None
+) -> Json:
     """Return the caps with which the simulated run is quickest and keeps the quota,
     with the metrics of the run; no caps if none are needed.
 
@@ -173,8 +187,10 @@ def choose_caps(problem: WorkDirectoryProblem, deadline: Deadline) -> Json:
     Whether caps are found is monotone in the quota: caps whose peak is below all that
     the search for the least peak found are not returned, because a smaller quota, which
     its own search may not find caps for, would have to be refused.
+
+    Searches for several quotas share the runs in *known*, which is added to.
     """
-    search = Search(problem, deadline)
+    search = Search(problem, deadline, {} if known is None else known)
     quota = problem.quota_bytes or 0
     least = search.run(problem.cores, {})
     tightest = _tightest(search)
@@ -312,7 +328,7 @@ def nextflow_config(found: Json) -> str:
         assumed = ", if tasks read what ioopt budget says it assumes"
     cores = found["cores"]
     peak = found["fits"]["needs_bytes"]
-    boost = ["// Files leave once no task needs them: nf-boost.", *NF_BOOST]
+    boost = _cleanup(found["plugins"])
     if all_fit(found):
         peak = found["undeleted_bytes"]
         boost = [
@@ -333,8 +349,10 @@ def nextflow_config(found: Json) -> str:
         f"// {name}, simulated with {counted(cores, 'core')}:",
         f"// {most}{assumed}.",
         *_assumed_cores(found["assumed_cores"]),
-        "// The executor local takes its cores from here; on a cluster give it no",
-        "// more, or more tasks may run at once than simulated.",
+        "// The executor local takes its cores from here. Others do not, and queueSize",
+        "// counts tasks, not cores: more tasks than simulated may run at once. There,",
+        f"// run Nextflow in one job of {cores} cores with the executor local, or",
+        f"// limit the account (Slurm: GrpTRES=cpu={cores}).",
         *boost,
         "executor {",
         *limits,
@@ -357,6 +375,25 @@ def _assumed_cores(rows: Sequence[Json]) -> list[str]:
         subsequent_indent="// ",
         break_long_words=False,
     )
+
+
+def _cleanup(plugins: Sequence[str]) -> list[str]:
+    """Return the lines by which files are deleted once no task needs them, with the ids
+    of the *plugins* that the pipeline has itself.
+    """
+    ids = [*plugins]
+    if not any(plugin.partition("@")[0] == BOOST for plugin in plugins):
+        ids.insert(0, BOOST)
+    return [
+        f"// Files leave once no task needs them: {BOOST}. The block replaces the",
+        "// pipeline's plugins block: copy its ids here, with their versions.",
+        "plugins {",
+        *(f"    id '{plugin}'" for plugin in ids),
+        "}",
+        "// Links to deleted files dangle: publish with mode 'copy' or 'move'; the",
+        "// default of publishDir is 'symlink'. -resume makes deleted files again.",
+        BOOST_CLEANUP,
+    ]
 
 
 def all_fit(found: Json) -> bool:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from math import exp
 
-from ioopt.budget import NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
+from ioopt.budget import BOOST, NF_BOOST, NOISY_RUNS, SNAKEMAKE, TRACE
 from ioopt.formats.report import some
 from ioopt.problems.base import Json
 from ioopt.tables import render, terminal_width
@@ -281,12 +281,24 @@ def _safely(found: Json) -> str:
     if found["fits"]["safety"] == "unsafe":
         return f"not safely ({kept})"
     if found["fits"]["safety"] == "tight":
-        safe = room(found) if found["fits"]["way"] == "setting" else ""
-        return f"yes, but tight ({kept}{safe})"
+        return f"yes, but tight ({kept}{room(found)})"
     if noise["runs"] < NOISY_RUNS:
         few = f"only {noise['runs']} noisy runs, all kept it"
         return f"yes, but perhaps tight ({few})"
-    return f"yes ({kept})"
+    return f"yes ({kept}{_quicker(found)})"
+
+
+def _quicker(found: Json) -> str:
+    """Return the words on the quickest caps of Nextflow that were tried and that fewer
+    noisy runs kept; empty if there are none.
+    """
+    caps = min(
+        found["caps_tried"], key=lambda caps: caps["makespan_seconds"], default=None
+    )
+    if caps is None or caps["kept"] == found["noise"]["kept"]:
+        return ""
+    some = "caps" if caps["forks"] or caps["tasks"] < found["cores"] else "no caps"
+    return f"; {caps['kept']} with {some} that take {_time(caps['makespan_seconds'])}"
 
 
 def _safely_with_limit(found: Json) -> str:
@@ -321,21 +333,25 @@ def no_safe_way(found: Json) -> bool:
 
 
 def room(found: Json) -> str:
-    """Return the words that name a quota that all noisy runs keep and, for an engine
-    that looks at no bytes, a smaller quota to ask with.
+    """Return the words that name the smallest quota tried that all noisy runs keep, and
+    with what.
     """
     noise = found["noise"]
     if noise["safe_bytes"] is None:
         if noise["safe_tried_bytes"] is None:
             return ""
         return f"; nor with a limit of up to {_size(noise['safe_tried_bytes'])}"
-    least = _size(noise["safe_bytes"])
+    safe = noise["safe_bytes"]
+    least = _size(safe)
     if noise["safe_plan_bytes"] is not None:
         options = _snakemake_options(found, noise["safe_plan_bytes"])
         return f"; the smallest quota tried that all keep is {least}, with {options}"
-    asked = found["quota_bytes"] ** 2 // noise["peak_bytes"]
-    smaller = _size(asked).replace(" ", "")
-    return f"; all keep a quota of {least}; for more room, ask with --quota {smaller}"
+    caps = ""
+    if found["caps_tried"]:
+        caps = ", with these caps"
+        if safe < noise["peak_bytes"]:
+            caps = ", with other caps (caps_tried of --format json)"
+    return f"; the smallest quota tried that all keep is {least}{caps}"
 
 
 def _processes(rows: Sequence[Json]) -> str:
@@ -406,6 +422,28 @@ def lines_to_paste(found: Json, nextflow: str | None) -> list[str]:
     if way == "default" and not kept and found["source"] == TRACE:
         return list(NF_BOOST)
     return []
+
+
+def plugins_note(found: Json, nextflow: str | None) -> str:
+    """Return what to do about the pipeline's own plugins where a plugins block is
+    printed, or written to the file *nextflow*; empty if none is.
+    """
+    from ioopt.budget.nextflow import all_fit
+
+    way = found["fits"]["way"]
+    if way not in ("default", "nextflow") or no_safe_way(found) or all_fit(found):
+        return ""
+    if nextflow is None and way == "default" and found["source"] == TRACE:
+        return (
+            f"Nextflow does not merge plugins blocks: put id '{BOOST}' into the one "
+            "that the pipeline has"
+        )
+    if nextflow is None or found["plugins"]:
+        return ""
+    return (
+        f"{nextflow} replaces the pipeline's plugins block: copy its ids there, or "
+        "state them: --nextflow-plugins 'nf-schema@VERSION,...'"
+    )
 
 
 def _snakemake_options(found: Json, limit: int | None = None) -> str:
@@ -564,7 +602,7 @@ def _noise_cell(found: Json) -> str:
         return text
     plan = noise["plan_bytes"]
     if plan is None:
-        return text if found["fits"]["way"] == "setting" else f"{text}{room(found)}"
+        return text
     share = f"{plan / quota:.0%}"
     some = "all" if noise["plan_kept"] == noise["runs"] else noise["plan_kept"]
     return f"{text}; plan with {_size(plan)}, {share} ({some} runs keep the quota)"

@@ -2,6 +2,7 @@
 keep the quota.
 """
 
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ioopt.budget import TRACE
-from ioopt.budget.summary import lines_to_paste, no_safe_way, room, tables
+from ioopt.budget.summary import (
+    lines_to_paste,
+    no_safe_way,
+    plugins_note,
+    room,
+    tables,
+)
 from ioopt.catalog import entries
 from ioopt.cli.lazy import IooptCommand, Seconds, quiet, together
 from ioopt.cli.options import (
@@ -137,6 +144,18 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
         return read_work_directory(file, quota=size, **told)
 
 
+def _plugins(_: click.Context, __: click.Parameter, text: str | None) -> list[str]:
+    """Return the ids of plugins in the comma-separated *text*."""
+    ids = [plugin.strip() for plugin in (text or "").split(",")] if text else []
+    for plugin in ids:
+        if not re.fullmatch(r"[\w.-]+(@[\w.~+-]+)?", plugin):
+            raise UsageError(
+                f"--nextflow-plugins: {plugin!r} is no id of a plugin such as "
+                "nf-schema@2.1.1"
+            )
+    return ids
+
+
 @click.command(cls=IooptCommand, epilog=EPILOG)
 @file_argument()
 @recorded
@@ -159,13 +178,22 @@ def read_recorded(file: str, quota: str | None, **told: Any) -> WorkDirectoryPro
     type=PATH,
     help="Write a nextflow.config with caps that keep the quota.",
 )
+@click.option(
+    "--nextflow-plugins",
+    "plugins",
+    metavar="IDS",
+    callback=_plugins,
+    help="Ids of the pipeline's own plugins, such as 'nf-schema@2.1.1,nf-prov': the "
+    "file's plugins block replaces the pipeline's.",
+)
 @click.option("--plot", "picture", metavar="OUT", type=PATH, help="Draw the curve.")
 @click.option(
     "--time-limit",
     type=Seconds(),
     metavar="S",
     help="Largest number of seconds. Without it the simulated runs are counted (about "
-    "20 s for 2,500 tasks), and the answer is the same each time.",
+    "20 s for 2,500 tasks, one or two minutes where caps for Nextflow are searched), "
+    "and the answer is the same each time.",
 )
 @seed_option
 @format_option("table", "json")
@@ -174,6 +202,7 @@ def budget(
     noise: float | None,
     size_noise: float | None,
     nextflow: str | None,
+    plugins: list[str],
     picture: str | None,
     time_limit: float | None,
     seed: int,
@@ -197,11 +226,16 @@ def budget(
     doubt = _doubt(noise, size_noise)
     if problem.quota_bytes is None and (nextflow or noise or size_noise):
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
+    if plugins and nextflow is None:
+        raise UsageError("--nextflow-plugins is for the file: give --nextflow FILE")
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
     found = answer(problem, deadline, seed, caps, doubt)
     found["record"] = None if file == "-" or file in entries() else file
     found["stated_quota"] = told["quota"]
+    found["plugins"] = plugins
     found["lines"] = lines_to_paste(found, nextflow)
+    if note := plugins_note(found, nextflow):
+        found["notes"].append(note)
     why_not = ""
     try:  # the files first: a closed pipe may end the table
         if picture is not None:
