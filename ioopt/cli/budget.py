@@ -18,7 +18,7 @@ from ioopt.budget.summary import (
     tables,
 )
 from ioopt.catalog import entries
-from ioopt.cli.lazy import IooptCommand, Seconds, quiet, together
+from ioopt.cli.lazy import IooptCommand, Number, Seconds, quiet, together
 from ioopt.cli.options import (
     PATH,
     file_argument,
@@ -103,7 +103,7 @@ recorded = together(
     ),
     click.option(
         "--scratch",
-        type=click.FloatRange(min=0),
+        type=Number(min=0),
         default=0.0,
         metavar="FACTOR",
         help="Scratch of a running task as a multiple of its outputs; no record "
@@ -161,13 +161,13 @@ def _plugins(_: click.Context, __: click.Parameter, text: str | None) -> list[st
 @recorded
 @click.option(
     "--noise",
-    type=click.FloatRange(0, 10),
+    type=Number(0, 10),
     metavar="SIGMA",
     help="How much times of 20 noisy runs differ from the record (log-normal; 0.3).",
 )
 @click.option(
     "--size-noise",
-    type=click.FloatRange(0, 10),
+    type=Number(0, 10),
     metavar="SIGMA",
     help="How much file sizes differ in these runs (log-normal; 0.1: two of three "
     "within a factor of 1.1).",

@@ -373,3 +373,17 @@ def test_a_rate_beyond_any_machine_is_named(run: Any) -> None:
     told = run("import", "batsim", "--machine", machine, "given.json", "-o", "out.json")
     said = "ioopt: --machine: setting storage_rate=1e+22: must be 1e+18 or less\n"
     assert told == (2, "", said)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("budget", "directory-two-chains", "--noise"),
+        ("budget", "directory-two-chains", "--size-noise"),
+        ("simulate", "cycle3", "--sharing-noise"),
+        ("compare", "cycle3", "--plot", "a.png", "--plot-width"),
+    ],
+)
+def test_nan_is_in_no_range(run, words):
+    code, _, err = run(*words, "nan")
+    assert code == 2 and f"'{words[-1]}': nan is no number." in err
