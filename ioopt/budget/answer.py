@@ -319,8 +319,11 @@ class Inquiry:
             return fits["answer"] != "yes", -trial["noise"]["kept"], seconds
 
         best = min(trials, key=safest)
-        safe = min(trial["noise"]["safe_bytes"] for trial in trials)
-        best["noise"]["safe_bytes"] = safe
+        best["noise"]["safe_bytes"] = min(
+            trial["noise"]["safe_bytes"]
+            for trial in trials
+            if trial["noise"]["runs"] >= best["noise"]["runs"]  # not cut short
+        )
         self.default_is_safe = best is first and first["fits"]["way"] == "default"
         self.found |= best
         self.found["caps_tried"] = [
