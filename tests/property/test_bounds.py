@@ -125,7 +125,10 @@ def test_the_bound_is_safe_and_keeps_its_digits_at_late_releases(
 @given(SEEDS, LATE)
 @settings(max_examples=40, deadline=None)
 def test_late_arrivals_change_no_bound(seed: int, late: float) -> None:
-    """Arrivals in whole seconds, so that both workloads are the same to the bit."""
+    """Arrivals in whole seconds, so that both workloads are the same to the bit. Gangs
+    may end within the tolerance of late times, 2^-49 of the time with rounding; each
+    waits for at most all others, and its slowdown counts quanta of a second or more.
+    """
 
     def moved(problem: Any, key: str) -> Iterator[Any]:
         for by in (0, math.floor(late)):
@@ -134,8 +137,12 @@ def test_late_arrivals_change_no_bound(seed: int, late: float) -> None:
             jobs = tuple(job.model_copy(update=time) for job, time in rows)
             yield problem.model_copy(update={"jobs": jobs})
 
-    early, later = map(mean_slowdown_bound, moved(_workload(seed), "arrival_seconds"))
-    assert early is not None and later == pytest.approx(early, rel=1e-12)
+    gangs = _workload(seed)
+    early, later = map(mean_slowdown_bound, moved(gangs, "arrival_seconds"))
+    assert early is not None and later is not None
+    assert gangs.machine.quantum_seconds >= 1
+    sooner = 2.0**-49 * (late + 1e6) * len(gangs.jobs)
+    assert early - sooner <= later <= early * (1 + 1e-12)
     plan, traces = (
         BatchIoPlan(policy="fill"),
         moved(random_trace(seed), "submit_seconds"),
