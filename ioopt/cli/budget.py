@@ -89,8 +89,17 @@ recorded = together(
         type=click.IntRange(min=1),
         default=1,
         metavar="N",
-        help="Copies of the whole recorded workflow, each with all its samples, and "
-        "with what it made once, such as an index.",
+        help="N times the samples of the record. What it made once for all, such as "
+        "an index, stays one; a task that waits for all samples, such as a report, "
+        "takes N times the bytes and seconds.",
+    ),
+    click.option(
+        "--copies",
+        type=click.IntRange(min=1),
+        default=1,
+        metavar="N",
+        help="N copies of the whole run, each with what it made once, such as an "
+        "index.",
     ),
     click.option(
         "--cores",
