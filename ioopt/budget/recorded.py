@@ -50,13 +50,13 @@ def read_work_directory(
     ``ioopt/work-directory`` instance, a WfFormat file, or a Nextflow trace.
 
     *cores* and *quota* (bytes) replace those of an instance. The tasks that belong to a
-    sample are copied *samples* times, and then all tasks *copies* times. For a WfFormat file or a trace, *scratch* is the scratch space of a
-    task as a multiple of the bytes of its outputs. For a trace, *dag* is the file of
-    its DAG, *read* names the column of the bytes read, *skip_bad* is the share of
-    unreadable rows that may be left out, *reads_all* and *reads_own* are patterns of
-    processes whose reads are stated, and *task_cpus* has the cores of tasks by patterns
-    of processes. Raises InstanceError for an invalid file, and UsageError for invalid
-    arguments.
+    sample are copied *samples* times, and then all tasks *copies* times. For a WfFormat
+    file or a trace, *scratch* is the scratch space of a task as a multiple of the bytes
+    of its outputs. For a trace, *dag* is the file of its DAG, *read* names the column
+    of the bytes read, *skip_bad* is the share of unreadable rows that may be left out,
+    *reads_all* and *reads_own* are patterns of processes whose reads are stated, and
+    *task_cpus* has the cores of tasks by patterns of processes. Raises InstanceError
+    for an invalid file, and UsageError for invalid arguments.
     """
     name = named(file)
     if not 0 <= scratch < float("inf"):

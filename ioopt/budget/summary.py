@@ -530,7 +530,9 @@ def _copies(found: Json) -> str:
     """
     samples = counted(found["samples"], "sample")
     if found["more_samples"]:
-        samples += f" ({found['more_samples']['factor']} times those of the record)"
+        samples += f", {found['more_samples']['factor']} times those of the record"
+        if found["copies"] < 2:
+            return samples
     if not found["copies"]:
         return samples
     copies = "1 copy of the run"
@@ -549,20 +551,19 @@ def _once_cell(more: Json) -> str:
     for gathers in (False, True):
         rows = [row for row in more["once"] if row["gathers"] == gathers]
         cells = [
-            f"{_short(row['process'])} ({row['tasks']}) {_size(row['bytes'])}"
+            f"{_short(row['process'])} ({row['tasks']}): {_size(row['bytes'])}"
             for row in rows
         ]
         if len(cells) > MOST_NAMED + 1:
             left = len(cells) - MOST_NAMED
             cells[MOST_NAMED:] = [f"{left} more processes (--format json names all)"]
+        if cells and gathers:
+            cells[0] = (
+                f"with {more['factor']} times the recorded bytes and seconds, as they "
+                f"wait for samples: {cells[0]}"
+            )
         if cells:
-            text = "not copied: " + ", ".join(cells)
-            if gathers:
-                text = (
-                    f"for all samples, so {more['factor']} times the bytes and seconds "
-                    "of the record: " + ", ".join(cells)
-                )
-            words.append(text)
+            words.append(", ".join(cells))
     return "; ".join(words)
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\b
 Examples:
-  ioopt budget methylseq.json --cores 64 --samples 20 --quota 300GB
+  ioopt budget methylseq.json --cores 64 --copies 20 --quota 300GB
   ioopt budget trace.txt --dag dag.html --cores 32 --quota 2TB \\
     --nextflow nextflow.config
   ioopt budget directory-methylseq --noise 0.3 --size-noise 0.1 --plot curve.png
