@@ -16,10 +16,11 @@ from ioopt.budget.reads import (
     assumed_processes,
     deciding,
     engine,
+    once_only,
     reading_all,
     run_of,
 )
-from ioopt.budget.recorded import OBSERVED
+from ioopt.budget.recorded import MORE_SAMPLES, OBSERVED
 from ioopt.formats.nextflow.dag import NOT_IN_DAG
 from ioopt.formats.nextflow.processes import ASSUMED_CORES
 from ioopt.formats.nextflow.trace import OWN_BYTES
@@ -130,6 +131,27 @@ def answer(
     return inquiry.found
 
 
+def _more_samples(problem: WorkDirectoryProblem) -> Json | None:
+    """Return how many times the samples of the record are there, and which processes
+    are not copied with them; None for the samples of the record alone.
+    """
+    factor = (problem.meta or {}).get(MORE_SAMPLES)
+    return factor and {"factor": factor, "once": once_only(problem)}
+
+
+def _stay_one(more: Json | None) -> list[str]:
+    """Return a note for each process of several tasks that is not copied with the
+    samples.
+    """
+    rows = more["once"] if more else ()
+    return [
+        f"{row['process']}: {row['tasks']} tasks name no sample and are not copied; if "
+        "they belong to samples, copy the whole run (--copies in place of --samples)"
+        for row in rows
+        if row["tasks"] > 1
+    ]
+
+
 class Inquiry:
     """Answer questions about a work directory one after the other, and collect the
     answers in ``found``.
@@ -169,6 +191,7 @@ class Inquiry:
             "source": meta.get("source"),
             "tags": meta.get("tags", 0),
             "copies": meta.get("copies", 0),
+            MORE_SAMPLES: _more_samples(problem),
             "independent": independent(problem),
             "not_in_dag": meta.get(NOT_IN_DAG, []),
             "assumed_reads": assumed_processes(problem),
@@ -186,7 +209,7 @@ class Inquiry:
             "curve": [],
             "noise": None,
             "cut": None,
-            "notes": [],
+            "notes": _stay_one(_more_samples(problem)),
         }
 
     def part(self, share: float) -> Deadline:
@@ -222,7 +245,7 @@ class Inquiry:
         if best.stop == StopReason.TIME:
             self.ended("search of plans", 0, wanted)
         self.plan = best.plan
-        self.found["notes"] = list(best.notes)
+        self.found["notes"] += best.notes
         self.found["at_quota"] = self._at_quota(best)
 
     def _request(self, deadline: Deadline, evaluations: int = 0) -> Request:

@@ -46,6 +46,21 @@ def assumed_processes(problem: WorkDirectoryProblem) -> Json:
     return found
 
 
+def once_only(problem: WorkDirectoryProblem) -> list[Json]:
+    """Return the processes of the tasks that belong to no sample, in falling order of
+    the bytes that they write. ``gathers`` says whether they wait for samples.
+    """
+    rows: dict[tuple[str, bool], Json] = {}
+    for k, task in enumerate(problem.tasks):
+        if task.sample is None:
+            process, gathers = process_of(task.id), k in problem.gathering
+            new = {"process": process, "tasks": 0, "bytes": 0, "gathers": gathers}
+            row = rows.setdefault((process, gathers), new)
+            row["tasks"] += 1
+            row["bytes"] += sum(problem.products[f].bytes for f in problem.outputs[k])
+    return sorted(rows.values(), key=lambda row: -row["bytes"])
+
+
 def deciding(
     processes: Sequence[str], keeps: Callable[[Collection[str]], bool]
 ) -> list[str]:

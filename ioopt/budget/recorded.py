@@ -37,6 +37,7 @@ def read_work_directory(
     cores: int | None = None,
     quota: int | None = None,
     samples: int = 1,
+    copies: int = 1,
     scratch: float = 0.0,
     dag: str | None = None,
     read: Columns = "rchar",
@@ -48,14 +49,14 @@ def read_work_directory(
     """Read the work directory *file*: the file or the catalogue name of an
     ``ioopt/work-directory`` instance, a WfFormat file, or a Nextflow trace.
 
-    *cores* and *quota* (bytes) replace those of an instance. The workflow is copied
-    *samples* times. For a WfFormat file or a trace, *scratch* is the scratch space of a
-    task as a multiple of the bytes of its outputs. For a trace, *dag* is the file of
-    its DAG, *read* names the column of the bytes read, *skip_bad* is the share of
-    unreadable rows that may be left out, *reads_all* and *reads_own* are patterns of
-    processes whose reads are stated, and *task_cpus* has the cores of tasks by patterns
-    of processes. Raises InstanceError for an invalid file, and UsageError for invalid
-    arguments.
+    *cores* and *quota* (bytes) replace those of an instance. The tasks that belong to a
+    sample are copied *samples* times, and then all tasks *copies* times. For a WfFormat
+    file or a trace, *scratch* is the scratch space of a task as a multiple of the bytes
+    of its outputs. For a trace, *dag* is the file of its DAG, *read* names the column
+    of the bytes read, *skip_bad* is the share of unreadable rows that may be left out,
+    *reads_all* and *reads_own* are patterns of processes whose reads are stated, and
+    *task_cpus* has the cores of tasks by patterns of processes. Raises InstanceError
+    for an invalid file, and UsageError for invalid arguments.
     """
     name = named(file)
     if not 0 <= scratch < float("inf"):
@@ -91,10 +92,10 @@ def read_work_directory(
                 )
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
-            made = _of_record(found, cores, quota, scratch, samples, name)
+            made = _of_record(found, cores, quota, scratch, samples * copies, name)
             if trace:
                 made = _with_observed(made, file, dag, skip_bad)
-            return made.copies(samples)
+            return multiplied(made, samples, copies)
     _need_trace(file, for_trace)
     problem = load(data)
     if not isinstance(problem, WorkDirectoryProblem):
@@ -102,13 +103,38 @@ def read_work_directory(
         raise UsageError(f"{file}: {problem.format}: wanted {kinds}")
     asked = {"cores": cores, "quota_bytes": quota}
     given: Json = {key: value for key, value in asked.items() if value is not None}
-    if problem.meta and "copies" in problem.meta:
-        copies = problem.meta["copies"] * samples
-        given["meta"] = problem.meta | {"copies": copies}
     made = validate(
         WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name
     )
-    return made.copies(samples)
+    return multiplied(made, samples, copies)
+
+
+MORE_SAMPLES = "more_samples"
+"""The key in the ``meta`` of an instance for how many times its samples are there."""
+
+
+def multiplied(
+    problem: WorkDirectoryProblem, samples: int, copies: int
+) -> WorkDirectoryProblem:
+    """Return *problem* with *samples* times its samples, and then *copies* times.
+
+    Where no task names a sample, the whole run is copied instead, and a warning says
+    so.
+    """
+    meta: Json = dict(problem.meta or {})
+    if samples > 1 and all(task.sample is None for task in problem.tasks):
+        told = (
+            f"{problem.name}: the record does not tell samples apart (no task names "
+            f"one): --samples {samples} copies the whole run, what it made once too"
+        )
+        meta["warnings"] = [*meta.get("warnings", ()), told]
+        samples, copies = 1, samples * copies
+    if "copies" in meta:
+        meta["copies"] *= copies
+    if samples > 1:
+        meta[MORE_SAMPLES] = meta.get(MORE_SAMPLES, 1) * samples
+    made = problem.more_samples(samples).copies(copies)
+    return made.model_copy(update={"meta": meta}) if meta else made
 
 
 def _need_trace(file: str, given: Mapping[str, Sequence[str]]) -> None:
@@ -153,11 +179,11 @@ def _of_record(
     cores: int,
     quota: int | None,
     scratch: float,
-    samples: int,
+    copies: int,
     name: str,
 ) -> WorkDirectoryProblem:
-    """Return the recorded workflow *found* as a work directory, which will be copied
-    *samples* times.
+    """Return the recorded workflow *found* as a work directory, which will be there
+    *copies* times.
 
     No file is kept: output files that no task reads count as moved out of the directory
     when they are published. The samples of a trace are found by tag
@@ -182,13 +208,13 @@ def _of_record(
     tags = {}
     if source == TRACE:
         tags = samples_by_tag(found)
-        if not tags and samples == 1:
+        if not tags and copies == 1:
             warnings.append(
                 f"{name}: no tag names a sample: tasks that share files are one sample"
             )
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
     meta: Json = {"source": source, "warnings": warnings, "invented": invented}
-    meta |= {"tags": len(set(tags.values())), "copies": samples}
+    meta |= {"tags": len(set(tags.values())), "copies": 1}
     kept = (ASSUMED_READS, ASSUMED_CORES, NOT_IN_DAG)
     meta |= {key: recorded[key] for key in kept if key in recorded}
     return of_workflow(

@@ -484,6 +484,8 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """
     tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
     yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
+    if found["more_samples"] and found["more_samples"]["once"]:
+        yield "once", _once_cell(found["more_samples"])
     for how, rows in found["assumed_reads"].items():
         if rows:
             yield "reads", f"assumed: {_processes(rows)}: {how}"
@@ -526,14 +528,43 @@ def _copies(found: Json) -> str:
     """Return how many samples and copies of a recorded run a workflow has; for an
     instance that is no record, how many samples.
     """
+    samples = counted(found["samples"], "sample")
+    if found["more_samples"]:
+        samples += f", {found['more_samples']['factor']} times those of the record"
+        if found["copies"] < 2:
+            return samples
     if not found["copies"]:
-        return counted(found["samples"], "sample")
+        return samples
     copies = "1 copy of the run"
     if found["copies"] > 1:
         copies = f"{found['copies']} copies of the run"
     if not found["tags"]:
         return copies
-    return f"{counted(found['samples'], 'sample')} in {copies}"
+    return f"{samples} in {copies}"
+
+
+def _once_cell(more: Json) -> str:
+    """Return which processes are there once for all samples, and what they write, from
+    *more*, the entry ``more_samples`` of the answer.
+    """
+    words = []
+    for gathers in (False, True):
+        rows = [row for row in more["once"] if row["gathers"] == gathers]
+        cells = [
+            f"{_short(row['process'])} ({row['tasks']}): {_size(row['bytes'])}"
+            for row in rows
+        ]
+        if len(cells) > MOST_NAMED + 1:
+            left = len(cells) - MOST_NAMED
+            cells[MOST_NAMED:] = [f"{left} more processes (--format json names all)"]
+        if cells and gathers:
+            cells[0] = (
+                f"with {more['factor']} times the recorded bytes and seconds, as they "
+                f"wait for samples: {cells[0]}"
+            )
+        if cells:
+            words.append(", ".join(cells))
+    return "; ".join(words)
 
 
 def _sample(found: Json) -> str:

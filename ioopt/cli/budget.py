@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\b
 Examples:
-  ioopt budget methylseq.json --cores 64 --samples 20 --quota 300GB
+  ioopt budget methylseq.json --cores 64 --copies 20 --quota 300GB
   ioopt budget trace.txt --dag dag.html --cores 32 --quota 2TB \\
     --nextflow nextflow.config
   ioopt budget directory-methylseq --noise 0.3 --size-noise 0.1 --plot curve.png
@@ -89,8 +89,17 @@ recorded = together(
         type=click.IntRange(min=1),
         default=1,
         metavar="N",
-        help="Copies of the whole recorded workflow, each with all its samples, and "
-        "with what it made once, such as an index.",
+        help="N times the samples of the record. What it made once for all, such as "
+        "an index, stays one; a task that waits for all samples, such as a report, "
+        "takes N times the bytes and seconds.",
+    ),
+    click.option(
+        "--copies",
+        type=click.IntRange(min=1),
+        default=1,
+        metavar="N",
+        help="N copies of the whole run, each with what it made once, such as an "
+        "index.",
     ),
     click.option(
         "--cores",

@@ -27,6 +27,8 @@ FLOAT_PARTS = 2**50
 """Reciprocal of the tolerance for starts in a plan. A start, and the end for which it
 waits, are sums of floats, whose errors together are at most one part in 2**51.
 """
+DIGITS = 9
+"""Number of decimals to which the seconds of a task are rounded when multiplied."""
 MOST_COPIED_TASKS = 1_000_000
 """Largest number of tasks of all copies of a workflow together."""
 SHOWN = 5
@@ -137,6 +139,22 @@ class WorkTask(base.Lean):
         for key in ("inputs", "outputs"):
             told[key] = tuple(renamed.get(f, f) for f in getattr(self, key))
         return self.model_copy(update=told)
+
+    def gather(self, renamed: Sequence[Mapping[str, str]]) -> Self:
+        """Return the task as it reads the files of all copies, which *renamed* has by
+        copy. Its seconds and its scratch space grow with the number of copies.
+        """
+        inputs: dict[str, None] = {}
+        for file in self.inputs:
+            inputs |= dict.fromkeys(names.get(file, file) for names in renamed)
+        seconds = round(self.compute_seconds * len(renamed), DIGITS)
+        return self.model_copy(
+            update={
+                "inputs": tuple(inputs),
+                "compute_seconds": seconds,
+                "scratch_bytes": self.scratch_bytes * len(renamed),
+            }
+        )
 
 
 class WorkFile(base.Lean):
@@ -358,6 +376,18 @@ class WorkDirectoryProblem(base.Problem):
         seconds = [task.compute_seconds for task in self.tasks]
         return Ticks(seconds + [task.release_seconds for task in self.tasks])
 
+    @cached_property
+    def gathering(self) -> frozenset[int]:
+        """Return the tasks without a sample that wait, also through other tasks, for
+        tasks that name a sample.
+        """
+        after: set[int] = set()
+        for k in self.topological:
+            named = self.tasks[k].sample is not None
+            if named or not after.isdisjoint(self.predecessors[k]):
+                after.add(k)
+        return frozenset(k for k in after if self.tasks[k].sample is None)
+
     def copies(self, count: int) -> Self:
         """Return one instance with *count* copies of this one (rule B15).
 
@@ -365,24 +395,57 @@ class WorkDirectoryProblem(base.Problem):
         samples it is the sample of the tasks. A file that no task writes stays shared.
         For a count of 1, return the instance itself.
         """
+        return self._copied(count, (), f"{self.name} x{count}")
+
+    def more_samples(self, count: int) -> Self:
+        """Return this instance with *count* times its samples (rule B15).
+
+        Tasks that name a sample are copied as by :meth:`copies`. The others stay one:
+        what they write feeds all copies, and they read the files of all copies. Those
+        that are :attr:`gathering` take *count* times the seconds and the bytes. If no
+        task names a sample, nothing can be told apart: the whole instance is copied.
+        """
+        once = [k for k, task in enumerate(self.tasks) if task.sample is None]
+        if len(once) == len(self.tasks):
+            return self.copies(count)
+        return self._copied(count, once, f"{self.name}, samples x{count}")
+
+    def _copied(self, count: int, once: Sequence[int], name: str) -> Self:
+        """Return the instance *name* with *count* copies of all tasks but *once*."""
         if count == 1:
             return self
-        if count * len(self.tasks) > MOST_COPIED_TASKS:
+        kept = set(once)
+        copied = [task for k, task in enumerate(self.tasks) if k not in kept]
+        if count * len(copied) + len(once) > MOST_COPIED_TASKS:
             raise InstanceError(
-                f"{count} copies of {len(self.tasks)} tasks: at most "
+                f"{count} copies of {len(copied)} tasks: at most "
                 f"{MOST_COPIED_TASKS} tasks in all"
             )
-        made = {file.id for file in self.products}
+        written = {file for task in copied for file in task.outputs}
+        late = [self.tasks[k] for k in once if k in self.gathering]
+        larger = {file for task in late for file in task.outputs}
         sampled = any(task.sample is not None for task in self.tasks)
-        tasks = []
-        files = [file for file in self.files if file.id not in made]
+        files = [
+            file.model_copy(update={"bytes": file.bytes * count})
+            if file.id in larger
+            else file
+            for file in self.files
+            if file.id not in written
+        ]
+        tasks = [self.tasks[k] for k in once if k not in self.gathering]
+        renamed: list[dict[str, str]] = []
         for n in range(1, count + 1):
-            name = {file.id: f"{file.id}#{n}" for file in self.products}
-            files += [f.model_copy(update={"id": name[f.id]}) for f in self.products]
-            tasks += [task.copy_number(n, name, sampled) for task in self.tasks]
+            names = {file: f"{file}#{n}" for file in written}
+            renamed.append(names)
+            files += [
+                file.model_copy(update={"id": names[file.id]})
+                for file in self.files
+                if file.id in written
+            ]
+            tasks += [task.copy_number(n, names, sampled) for task in copied]
+        tasks += [task.gather(renamed) for task in late]
         data = {key: getattr(self, key) for key in ("cores", "quota_bytes", "meta")}
-        data["name"] = f"{self.name} x{count}"
-        return type(self)(tasks=tuple(tasks), files=tuple(files), **data)
+        return type(self)(name=name, tasks=tuple(tasks), files=tuple(files), **data)
 
 
 def _require_unique(what: str, ids: list[str]) -> None:

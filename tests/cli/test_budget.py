@@ -894,14 +894,114 @@ def test_rows_take_runs_of_the_dispatcher_and_bounds_of_larger_quotas(monkeypatc
 def test_copies_are_what_the_options_count_as_samples(run, trace, tmp_path):
     """Two copies of four samples; those of an imported instance count on."""
     words = ("--quota", "9")
-    text = " ".join(run("budget", *trace, "--samples", "2", *words)[1].split())
+    text = " ".join(run("budget", *trace, "--copies", "2", *words)[1].split())
     assert "24 tasks, 8 samples in 2 copies of the run, 4 cores" in text
     assert "in-flight 1" in text and "(a sample = the tasks of one tag)" in text
-    words = ("import", "work-directory", *RECORD, "--samples", "2", "-o", "made.json")
+    words = ("import", "work-directory", *RECORD, "--copies", "2", "-o", "made.json")
     assert run(*words)[0] == 0
-    found = asked(run, "made.json", "--samples", "2")[1]
+    found = asked(run, "made.json", "--copies", "2")[1]
     assert (found["tags"], found["copies"], found["tasks"]) == (4, 4, 48)
     assert found["samples"] == 16
+
+
+ONCE = (
+    ("INDEX (ref)", 10, 100, 100),
+    ("MAP (a)", 4, 7, 101),
+    ("MAP (b)", 6, 9, 101),
+    ("MULTIQC", 3, 5, 16),
+)
+"""Two samples, an index and a report: task, seconds, bytes written, bytes read."""
+
+
+@pytest.fixture
+def once(tmp_path):
+    rows = ["name\tstatus\trealtime\tcpus\trchar\twchar"]
+    rows += [f"{name}\tCOMPLETED\t{s}s\t1\t{r}\t{w}" for name, s, w, r in ONCE]
+    (tmp_path / "trace.txt").write_text("\n".join(rows) + "\n")
+    (tmp_path / "dag.dot").write_text(
+        'digraph "d" {\nv0 [label="INDEX"];\nv1 [label="MAP"];\n'
+        'v2 [label="MULTIQC"];\nv0 -> v1;\nv1 -> v2;\n}\n'
+    )
+    return (*RECORD, "--scratch", "1")
+
+
+def test_more_samples_share_what_was_made_once(run, once, tmp_path):
+    """Four samples: one index of 100 bytes feeds 4 MAPs, and MULTIQC reads all of them.
+
+    It takes 2 x 3 s and writes 2 x 5 bytes. All MAPs run at once on 4 cores, so the run
+    takes 10 + 6 + 6 s. Its peak, with scratch as large as the outputs: 100 of the index
+    and 2 x (7 + 9 + 7 + 9) bytes, while the index itself took 200.
+    """
+    words = ("import", "work-directory", *once, "--samples", "2", "-o", "made.json")
+    assert run(*words)[0] == 0
+    made = json.loads((tmp_path / "made.json").read_text())
+    tasks = {task["id"]: task for task in made["tasks"]}
+    maps = ["MAP (a)#1", "MAP (b)#1", "MAP (a)#2", "MAP (b)#2"]
+    assert list(tasks) == ["INDEX (ref)", *maps, "MULTIQC"]
+    sizes = {file["id"]: file["bytes"] for file in made["files"]}
+    outputs = {name: task["outputs"] for name, task in tasks.items()}
+    written = {name: sum(sizes[f] for f in outputs[name]) for name in tasks}
+    assert list(written.values()) == [100, 7, 9, 7, 9, 10]
+    assert [task["compute_seconds"] for task in tasks.values()] == [10, 4, 6, 4, 6, 6]
+    assert [task["scratch_bytes"] for task in tasks.values()] == [*written.values()]
+    assert all(tasks[name]["inputs"] == outputs["INDEX (ref)"] for name in maps)
+    read = {file for name in maps for file in outputs[name]}
+    assert {*tasks["MULTIQC"]["inputs"]} == read
+    samples = [task.get("sample") for task in tasks.values()]
+    assert samples == [None, "a#1", "b#1", "a#2", "b#2", None]
+
+    found = asked(run, *once, "--samples", "2")[1]
+    assert (found["tasks"], found["samples"], found["copies"]) == (6, 4, 1)
+    assert found["more_samples"] == {
+        "factor": 2,
+        "once": [
+            {"process": "INDEX", "tasks": 1, "bytes": 100, "gathers": False},
+            {"process": "MULTIQC", "tasks": 1, "bytes": 10, "gathers": True},
+        ],
+    }
+    free = found["unlimited"]
+    assert (free["makespan_seconds"], free["peak_bytes"]) == (22, 200)
+    text = " ".join(run("budget", *once, "--samples", "2")[1].split())
+    assert "samples x2: 6 tasks, 4 samples, 2 times those of the record, 4" in text
+    assert (
+        "once INDEX (1): 100 B; with 2 times the recorded bytes and seconds, as they "
+        "wait for samples: MULTIQC (1): 10 B"
+    ) in text
+    found = asked(run, "made.json", "--samples", "3")[1]
+    assert (found["tasks"], found["more_samples"]["factor"]) == (14, 6)
+    assert found["more_samples"]["once"][1]["bytes"] == 30
+
+
+def test_copies_copy_what_was_made_once(run, once):
+    found = asked(run, *once, "--copies", "2")[1]
+    assert (found["tasks"], found["samples"], found["copies"]) == (8, 4, 2)
+    assert found["more_samples"] is None
+    found = asked(run, *once, "--samples", "2", "--copies", "3")[1]
+    assert (found["tasks"], found["samples"], found["copies"]) == (18, 12, 3)
+
+
+def test_samples_that_the_record_does_not_tell(run, once, tmp_path):
+    """Without tags the whole run is copied, and a note says so."""
+    text = (tmp_path / "trace.txt").read_text()
+    text = text.replace("MAP (a)", "MAP (1)").replace("MAP (b)", "MAP (2)")
+    (tmp_path / "trace.txt").write_text(text.replace(" (ref)", ""))
+    code, found, err = asked(run, *once, "--samples", "2")
+    assert (code, found["tasks"], found["copies"]) == (0, 8, 2)
+    assert found["more_samples"] is None
+    told = "does not tell samples apart (no task names one): --samples 2 copies the "
+    assert f"{told}whole run, what it made once too" in " ".join(err.split())
+    assert "does not tell" not in asked(run, *once, "--copies", "2")[2]
+
+
+def test_a_process_of_several_tasks_without_a_sample_is_named(run, once, tmp_path):
+    rows = (tmp_path / "trace.txt").read_text()
+    more = "PLOT (1)\tCOMPLETED\t1s\t1\t1\t1\nPLOT (2)\tCOMPLETED\t1s\t1\t1\t1\n"
+    (tmp_path / "trace.txt").write_text(rows + more)
+    dag = (tmp_path / "dag.dot").read_text()
+    (tmp_path / "dag.dot").write_text(dag.replace("}", 'v3 [label="PLOT"];\n}'))
+    err = asked(run, *once, "--samples", "2")[2]
+    assert "PLOT: 2 tasks name no sample and are not copied" in err
+    assert "name no sample and" not in asked(run, *once)[2]
 
 
 @pytest.mark.parametrize(

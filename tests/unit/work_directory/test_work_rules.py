@@ -624,6 +624,33 @@ def test_b15_copies():
     assert {name: stage(name) for name in stages} == stages
 
 
+def test_b15_more_samples():
+    """B of the sample s gets I from I, which is one, and all B go to R, which is one
+    and takes three times as long. Z waits for R alone, but so for all samples too.
+    """
+    given = document(
+        "Z .1 r >z:1", "I 4 >i:9", "B 1 i out >b:2", "R 2 b >r:5", "C 1 b r >c:1"
+    )
+    given["files"].append({"id": "out", "bytes": 9})
+    for k in (2, 4):
+        given["tasks"][k]["sample"] = "s"
+    one = WorkDirectoryProblem.model_validate(given)
+    assert one.more_samples(1) is one
+    three = one.more_samples(3)
+    order = ["I", "B#1", "C#1", "B#2", "C#2", "B#3", "C#3", "Z", "R"]
+    assert [task.id for task in three.tasks] == order
+    tasks = {task.id: task for task in three.tasks}
+    assert tasks["B#2"].inputs == ("i", "out") and tasks["C#2"].inputs == ("b#2", "r")
+    assert tasks["R"].inputs == ("b#1", "b#2", "b#3")
+    seconds = [tasks[name].compute_seconds for name in "IRZ"]
+    assert seconds == [4, 6, 0.3]
+    sizes = {file.id: file.bytes for file in three.files}
+    assert [sizes[name] for name in ("i", "b#3", "r", "z", "out")] == [9, 2, 15, 3, 9]
+    assert set(three.samples) == {-1, 0, 1, 2}
+    unnamed = WorkDirectoryProblem.model_validate(document("A 1 >a:1", "B 1 a >b:2"))
+    assert unnamed.more_samples(2) == unnamed.copies(2)
+
+
 def test_every_rule_has_its_heading_and_leads_to_code():
     page = (ROOT / "docs" / "rules" / "work-directory.md").read_text("utf-8")
     headings = [int(n) for n in re.findall(r"^### B(\d+): ", page, re.M)]
