@@ -10,7 +10,14 @@ from math import ceil
 
 from ioopt.budget import NOISY_RUNS
 from ioopt.budget.nextflow import MOST_RUNS, CapRuns, all_fit, caps_key, choose_caps
-from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs, safety
+from ioopt.budget.noise import (
+    USUAL,
+    Noise,
+    blind_runs,
+    noisy_runs,
+    safer_setting,
+    safety,
+)
 from ioopt.budget.reads import (
     WAYS,
     assumed_processes,
@@ -32,7 +39,13 @@ from ioopt.result import Status, StopReason
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch, named
 from ioopt.sim.work_directory.order import Walk, least_order
 from ioopt.sim.work_directory.replay import carried_out
-from ioopt.solvers.work_directory.dispatch import Question, Runs, one_by_one, quickest
+from ioopt.solvers.work_directory.dispatch import (
+    POLICIES,
+    Question,
+    Runs,
+    one_by_one,
+    quickest,
+)
 from ioopt.solvers.work_directory.frontier import (
     SHARES,
     frontier,
@@ -57,6 +70,7 @@ class Effort:
     settings: int = 400_000
     plan: int = 200_000
     curve: int = 200_000
+    safer: int = 200_000
     least_runs: int = 24
     most_runs: int = 1000
 
@@ -285,7 +299,8 @@ class Inquiry:
         whether a way is known by which an engine can run.
 
         If not all noisy runs of Nextflow keep the quota, or few of another engine that
-        looks at no bytes, look for a safer way.
+        looks at no bytes, look for a safer way. So do if not all noisy runs keep it
+        with the setting of the dispatcher and a limit.
         """
         self._ask_fit(noise)
         fits = self.found["fits"]
@@ -296,6 +311,8 @@ class Inquiry:
                 self.default_is_safe = False
                 self.ask_setting()
                 self._ask_fit(noise)
+        if self.found["fits"]["way"] == "setting":
+            self._ask_safer_setting(noise)
         return self.found["fits"]["way"] in WAYS
 
     def _ask_fit(self, noise: Noise) -> None:
@@ -334,6 +351,39 @@ class Inquiry:
             }
             for trial in trials
         ]
+
+    def _ask_safer_setting(self, noise: Noise) -> None:
+        """Try the settings and limits of smaller quotas, unless all noisy runs keep
+        the quota with the setting and the limit known; take what more runs keep.
+
+        So a larger quota does not lose a setting that is safe with a smaller one.
+        """
+        first = {key: self.found[key] for key in ("setting", "fits", "noise")}
+        if first["fits"]["safety"] in ("safe", None):
+            return
+        few, _ = Runs(self.question).caps
+        other = safer_setting(
+            self.problem,
+            [{"policy": p, "in_flight": cap} for cap in few for p in POLICIES],
+            noise,
+            first["noise"],
+            EFFORT.runs(EFFORT.safer, self.problem),
+            self.part(TIME_SHARES.noise),
+        )
+        setting = other.pop("setting", None)
+        if setting is None:
+            first["noise"] |= other
+            return
+        run = run_of(self.problem, {"setting": setting}, "setting", self.deadline)
+        self.found["setting"] = setting | run
+        self._ask_fit(noise)
+        if self.found["fits"]["answer"] != first["fits"]["answer"] == "yes":
+            self.found |= first  # safer, but only if tasks read as assumed
+            return
+        told = self.found["noise"]
+        if told and not told["runs"] in (told["kept"], told["plan_kept"]):
+            told |= other
+            self._tell_limit()
 
     def _safer_trials(self, first: Json, noise: Noise) -> list[Json]:
         """Try caps for smaller quotas, at most :data:`MOST_SAFER` times, and return
@@ -401,7 +451,8 @@ class Inquiry:
                 if way == "default" and all_fit(self.found):  # none is deleted
                     peak = self.found["undeleted_bytes"]
                 told = {"needs_bytes": peak, "takes_seconds": seconds}
-                return {"answer": "yes", "way": way, **told}
+                answer = "plan only" if way == "plan" else "yes"
+                return {"answer": answer, "way": way, **told}
         at_quota = self.found["at_quota"]
         answer = None
         if at_quota is not None:
@@ -460,10 +511,10 @@ class Inquiry:
         all files fit together.
 
         ``safety`` of the fit is what :func:`~ioopt.budget.noise.safety` says, or None
-        without noisy runs.
+        without noisy runs; ``limit_bytes`` is the limit for the dispatcher, or None.
         """
         self.found["noise"] = None
-        self.found["fits"]["safety"] = None
+        self.found["fits"] |= {"safety": None, "limit_bytes": None}
         way = self.found["fits"]["way"]
         if not any(noise) or all_fit(self.found):
             return
@@ -480,7 +531,23 @@ class Inquiry:
             )
         if self.found["noise"]:
             self.found["fits"]["safety"] = safety(self.found["noise"])
+            self._tell_limit()
             self.ended("noisy runs", self.found["noise"]["runs"], NOISY_RUNS)
+
+    def _tell_limit(self) -> None:
+        """Give the fit by a setting the limit with which most noisy runs keep the
+        quota, and the figures of these runs where it is below the quota.
+        """
+        fits, noise = self.found["fits"], self.found["noise"]
+        if fits["way"] != "setting":
+            return
+        fits["limit_bytes"] = self.found["quota_bytes"]
+        limit = noise["plan_bytes"]
+        if limit is not None and limit < self.found["quota_bytes"]:
+            fits["limit_bytes"] = limit
+            fits["needs_bytes"] = noise["plan_peak_bytes"]
+            fits["takes_seconds"] = noise["plan_median_seconds"]
+            fits["safety"] = safety({"kept": noise["plan_kept"], "runs": noise["runs"]})
 
     def ask_curve(self) -> None:
         """Find the shortest makespan for several quotas in ascending order, beginning

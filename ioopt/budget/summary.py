@@ -84,6 +84,8 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     conditions = _if_reads(found, word)
     conditions += _if_cores(found, "and if" if conditions else "if")
     answer = f"{_safely(found)}{conditions}"
+    if fits["answer"] == "plan only":
+        answer = f"no setting found, only a plan (ioopt solve){conditions}"
     if fits["answer"] == "depends":
         more = _size(fits["needs_if_all_is_read"])
         answer = (
@@ -97,12 +99,9 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             why = f", as the DAG does not name {names}"
         answer = f"not known{why}: yes, {ASSUMED}{_if_cores(found, 'and if')}"
     if _limit(found) < found["quota_bytes"]:
-        needs = f"needs {_size(found['noise']['plan_peak_bytes'])}"
-        median = _time(found["noise"]["plan_median_seconds"])
-        takes = f"takes {median} (median of the noisy runs)"
-    engine = _engines(found)
-    do = _to_do(found, nextflow)
-    return f"{engine}{answer}; {needs} of {quota}; {takes}; {do}"
+        takes = f"takes {_time(fits['takes_seconds'])} (median of the noisy runs)"
+    told = f"{_engines(found)}{answer}; {needs} of {quota}; {takes}"
+    return told if fits["way"] == "plan" else f"{told}; {_to_do(found, nextflow)}"
 
 
 def _no_cell(found: Json) -> str:
@@ -125,8 +124,6 @@ def _to_do(found: Json, nextflow: str | None) -> str:
         return f"no safe setting was found{room(found)}"
     if way == "default":
         return _default_does(found, nextflow)
-    if way == "plan":
-        return "only a plan was found that does (ioopt solve), no setting"
     if way == "nextflow":
         if nextflow is None:
             return "write settings of Nextflow with --nextflow FILE"
@@ -192,7 +189,7 @@ def _engines(found: Json) -> str:
         return ""
     if found["fits"]["way"] in ("default", "nextflow"):
         return "Nextflow: "
-    others = {"setting": "with Snakemake and ioopt", "plan": "by a plan of ioopt"}
+    others = {"setting": "with Snakemake and ioopt", "plan": "Snakemake and ioopt"}
     other = others[found["fits"]["way"]]
     no = f"no caps found ({_least_tried(caps)})"
     if caps["search_cut"]:
@@ -317,19 +314,15 @@ def _limit(found: Json) -> int:
     """Return the bytes to give to the plugin as its limit: the one tried with which all
     or most noisy runs kept the quota, or the quota where no smaller one was better.
     """
-    noise = found["noise"]
-    quota: int = found["quota_bytes"]
-    if noise is None or noise["plan_bytes"] is None:
-        return quota
-    return min(quota, noise["plan_bytes"])
+    limit: int = found["fits"].get("limit_bytes") or found["quota_bytes"]
+    return limit
 
 
 def no_safe_way(found: Json) -> bool:
     """Return whether few noisy runs kept the quota, and no smaller limit is known with
     which at least half do.
     """
-    unsafe = found["fits"].get("safety") == "unsafe"
-    return unsafe and _limit(found) == found["quota_bytes"]
+    return bool(found["fits"].get("safety") == "unsafe")
 
 
 def room(found: Json) -> str:
@@ -344,7 +337,9 @@ def room(found: Json) -> str:
     safe = noise["safe_bytes"]
     least = _size(safe)
     if noise["safe_plan_bytes"] is not None:
-        options = _snakemake_options(found, noise["safe_plan_bytes"])
+        options = _snakemake_options(
+            found, noise["safe_plan_bytes"], noise["safe_setting"]
+        )
         return f"; the smallest quota tried that all keep is {least}, with {options}"
     caps = ""
     if found["caps_tried"]:
@@ -446,11 +441,13 @@ def plugins_note(found: Json, nextflow: str | None) -> str:
     )
 
 
-def _snakemake_options(found: Json, limit: int | None = None) -> str:
-    """Return the options of Snakemake for the setting that keeps the quota, or for the
-    same setting with another *limit*.
+def _snakemake_options(
+    found: Json, limit: int | None = None, setting: Json | None = None
+) -> str:
+    """Return the options of Snakemake for the setting that keeps the quota, or for
+    another *limit* and *setting*.
     """
-    setting = found["setting"]
+    setting = setting or found["setting"]
     options = [
         "--scheduler ioopt",
         f"--scheduler-ioopt-disk-mb {_disk_mb(found, limit or _limit(found))}",
