@@ -26,7 +26,7 @@ from ioopt.budget.reads import (
     reading_all,
     run_of,
 )
-from ioopt.budget.recorded import OBSERVED
+from ioopt.budget.recorded import FEWER_CORES, OBSERVED, undeleted_bytes
 from ioopt.formats.nextflow.dag import NOT_IN_DAG
 from ioopt.formats.nextflow.processes import ASSUMED_CORES
 from ioopt.formats.nextflow.trace import OWN_BYTES
@@ -187,6 +187,7 @@ class Inquiry:
             "not_in_dag": meta.get(NOT_IN_DAG, []),
             "assumed_reads": assumed_processes(problem),
             "assumed_cores": meta.get(ASSUMED_CORES, []),
+            "fewer_cores": meta.get(FEWER_CORES, 0),
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
@@ -303,6 +304,7 @@ class Inquiry:
         with the setting of the dispatcher and a limit.
         """
         self._ask_fit(noise)
+        self._ask_quota_of_caps(noise)
         fits = self.found["fits"]
         if fits["way"] in ("default", "nextflow"):
             if self.found["nextflow"] is not None:
@@ -314,6 +316,22 @@ class Inquiry:
         if self.found["fits"]["way"] == "setting":
             self._ask_safer_setting(noise)
         return self.found["fits"]["way"] in WAYS
+
+    def _ask_quota_of_caps(self, noise: Noise) -> None:
+        """Find the quota that all noisy runs keep with the caps of the least peak, if
+        no caps keep the quota.
+        """
+        caps = self.found["nextflow"]
+        if caps is None or not any(noise) or "safe_bytes" in caps:
+            return
+        if caps["peak_bytes"] > self.found["quota_bytes"]:
+            told = blind_runs(
+                self.problem,
+                lambda problem: engine(problem, self.found, "nextflow"),
+                noise,
+                self.part(TIME_SHARES.noise),
+            )
+            caps["safe_bytes"] = told["safe_bytes"]
 
     def _ask_fit(self, noise: Noise) -> None:
         """Tell whether the workflow fits, by the simplest way known."""
@@ -483,6 +501,7 @@ class Inquiry:
             fits["needs_if_all_is_read"] = run["peak_bytes"]
             return
         fits["whatever_is_read"] = True
+        fits["needs_as_assumed"] = fits["needs_bytes"]
         fits["needs_bytes"] = max(fits["needs_bytes"], run["peak_bytes"])
         fits["takes_seconds"] = max(fits["takes_seconds"], run["makespan_seconds"])
 
@@ -628,14 +647,6 @@ class Inquiry:
             engine = Dispatcher(free, "depth-first", quota, True, in_flight, walk)
             yield carried_out(free, dispatch(free, engine)).metrics
             in_flight += max(1, in_flight // 2)
-
-
-def undeleted_bytes(problem: WorkDirectoryProblem) -> int:
-    """Return the bytes in the directory at the end of a run that deletes nothing, not
-    even scratch.
-    """
-    scratch = sum(task.scratch_bytes for task in problem.tasks)
-    return scratch + sum(file.bytes for file in problem.products)
 
 
 def independent(problem: WorkDirectoryProblem) -> bool:

@@ -83,6 +83,7 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     word = "whether or not" if fits["whatever_is_read"] else "if"
     conditions = _if_reads(found, word)
     conditions += _if_cores(found, "and if" if conditions else "if")
+    conditions += _fewer_cores(found)
     answer = f"{_safely(found)}{conditions}"
     if fits["answer"] == "plan only":
         answer = f"no setting found, only a plan (ioopt solve){conditions}"
@@ -191,10 +192,19 @@ def _engines(found: Json) -> str:
         return "Nextflow: "
     others = {"setting": "with Snakemake and ioopt", "plan": "Snakemake and ioopt"}
     other = others[found["fits"]["way"]]
-    no = f"no caps found ({_least_tried(caps)})"
+    no = f"no caps found ({_least_tried(caps)}{_quota_of_caps(caps)})"
     if caps["search_cut"]:
         no = "not known (the time limit ended the search of caps)"
     return f"Nextflow: {no}; {other}: "
+
+
+def _quota_of_caps(caps: Json) -> str:
+    """Return the words that name the quota that all noisy runs with the *caps* of the
+    least peak keep; empty without noisy runs.
+    """
+    if "safe_bytes" not in caps:
+        return ""
+    return f"; all noisy runs with it keep {_size(caps['safe_bytes'])}"
 
 
 def _least_tried(caps: Json) -> str:
@@ -225,6 +235,16 @@ def _if_cores(found: Json, word: str = "if") -> str:
     if not count:
         return ""
     return f", {word} {counted(count, 'task')} take the cores assumed"
+
+
+def _fewer_cores(found: Json) -> str:
+    """Return the words on tasks that ask for more cores than the machine has; empty if
+    there are none.
+    """
+    if not found["fewer_cores"]:
+        return ""
+    tasks = counted(found["fewer_cores"], "task")
+    return f", with {counted(found['cores'], 'core')} for {tasks} that asked for more"
 
 
 def _cores_cell(rows: Sequence[Json]) -> str:
@@ -479,11 +499,16 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """Yield rows on the size of the workflow, on the least quota, and on the run
     without a quota.
     """
+    from ioopt.formats.nextflow.trace import OWN_BYTES
+
     tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
     yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
     for how, rows in found["assumed_reads"].items():
         if rows:
-            yield "reads", f"assumed: {_processes(rows)}: {how}"
+            text = f"assumed: {_processes(rows)}: {how}"
+            if how == OWN_BYTES:
+                text += _if_all_read(found)
+            yield "reads", text
     if found["assumed_cores"]:
         yield "cores", _cores_cell(found["assumed_cores"])
     bound = found["least"]["bound_bytes"]
@@ -501,14 +526,39 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
         why = f"lower bound {_size(bound)}{_if_reads(found)}"
     yield "least quota", f"{_size(needed)} ({why})"
     if found["observed"]:
-        ran = found["observed"]
-        yield (
-            "recorded",
-            f"{_time(ran['makespan_seconds'])}, peak at most "
-            f"{_size(ran['peak_bytes'])}: the recorded run on its machine, each output "
-            "counted in full from the start of its task",
-        )
+        yield "recorded", _recorded_cell(found["observed"])
     yield "default", _default_cell(found)
+
+
+def _if_all_read(found: Json) -> str:
+    """Return the words on what the first row needs if tasks read as assumed, where its
+    figure is for tasks that read all files and differs.
+    """
+    fits = found["fits"]
+    least = fits.get("needs_as_assumed")
+    if least is None or _limit(found) < found["quota_bytes"]:
+        return ""
+    if _size(least) == _size(fits["needs_bytes"]):
+        return ""
+    most = _size(fits["needs_bytes"])
+    return f"; the run needs {_size(least)} so, and {most} if they read all files"
+
+
+def _recorded_cell(ran: Json) -> str:
+    """Return the text on the recorded run. That of a trace deleted nothing, as far as
+    the trace says.
+    """
+    peak = f", peak at most {_size(ran['peak_bytes'])}"
+    if "undeleted_bytes" in ran:
+        peak = (
+            f"; {_size(ran['undeleted_bytes'])} in work/ at its end if it deleted "
+            f"nothing; at most {_size(ran['peak_bytes'])} had files left after their "
+            "last reader"
+        )
+    return (
+        f"{_time(ran['makespan_seconds'])}{peak}: the recorded run on its machine, "
+        "each output counted in full from the start of its task"
+    )
 
 
 def _default_cell(found: Json) -> str:
