@@ -399,7 +399,7 @@ class Inquiry:
             self.found |= first  # safer, but only if tasks read as assumed
             return
         told = self.found["noise"]
-        if told and not told["runs"] in (told["kept"], told["plan_kept"]):
+        if other["plan_kept"] > max(told["kept"], told["plan_kept"] or 0):
             told |= other
             self._tell_limit()
 

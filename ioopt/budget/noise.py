@@ -233,10 +233,13 @@ def safer_setting(
 
 
 def _limits(least: int, quota: int) -> Iterator[int]:
-    """Yield the limits to try for a *quota* in falling order, down to the *least*."""
+    """Yield the limits to try for a *quota* in falling order: the quota, then those of
+    a grid that begins at the *least*.
+    """
+    yield quota
     limits = []
     size = float(least)
-    while size <= quota:
+    while size < quota:
         limits.append(max(least, _short(size)))
         size *= NEXT_LIMIT
     yield from dict.fromkeys(reversed(limits))
