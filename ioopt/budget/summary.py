@@ -199,12 +199,12 @@ def _engines(found: Json) -> str:
 
 
 def _quota_of_caps(caps: Json) -> str:
-    """Return the words that name the quota that all noisy runs with the *caps* of the
-    least peak keep; empty without noisy runs.
+    """Return the words that name the quota that all noisy runs keep with the *caps* of
+    the least peak; empty without noisy runs.
     """
     if "safe_bytes" not in caps:
         return ""
-    return f"; all noisy runs with it keep {_size(caps['safe_bytes'])}"
+    return f", up to {_size(caps['safe_bytes'])} in noisy runs"
 
 
 def _least_tried(caps: Json) -> str:
