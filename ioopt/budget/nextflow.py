@@ -351,7 +351,7 @@ def nextflow_config(found: Json) -> str:
     few = []
     if found["fewer_cores"]:
         few = [
-            "// Tasks that ask for more cores get those of the machine (Nextflow 24.04).",
+            "// For tasks that ask for more cores; needs Nextflow 24.04 or later.",
             f"process.resourceLimits = [cpus: {cores}]",
         ]
     lines = [

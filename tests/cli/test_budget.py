@@ -656,6 +656,16 @@ def chains(quota, count, steps):
     ).model_copy(update={"meta": {"source": TRACE}})
 
 
+def test_a_cap_of_all_tasks_of_a_process_is_none(monkeypatch):
+    """END has 20 tasks: a cap of 20 forbids nothing."""
+    monkeypatch.setattr(
+        nextflow.Search,
+        "quickest",
+        lambda search, *_: search.run(20, {"HEAVY": 3, "END": 20}),
+    )
+    assert choose_caps(many_samples(700), Deadline(None))["forks"] == {"HEAVY": 3}
+
+
 @pytest.mark.parametrize(("quota", "heavy"), [(700, 3), (1300, 6)])
 def test_caps_are_loosened_until_the_quota_is_used(quota, heavy):
     """The process that writes most alone has a cap: with HEAVY = k, 2 k of its outputs
