@@ -33,6 +33,10 @@ NEXT_LIMIT = 1.03
 multiples of the least quota, so that a larger quota is asked with the same ones and
 more.
 """
+ROOM_ENOUGH = 0.8
+"""The share of the quota below which no limit is tried once one is safe: the smaller
+the limit, the longer the run.
+"""
 
 
 class Noise(NamedTuple):
@@ -184,12 +188,12 @@ def safer_setting(
     """Return what other *settings* with smaller limits add to the answer *told* of
     :func:`noisy_runs`, of which not all runs kept the quota.
 
-    The limits fall from the quota to the least one, until all runs keep the quota with
-    some setting. Of these settings, or of those with which most keep it, the quickest
-    is ``setting``, with the figures named in :data:`NOT_PLANNED`; the answer has no
-    ``setting`` if none keeps it more often than *told* says. Runs of one setting end
-    once they can improve nothing. No setting is begun after *most_runs* runs or past
-    the *deadline*.
+    The limits fall from the quota to the least one, or to :data:`ROOM_ENOUGH` of the
+    quota where all runs keep the quota with some setting and limit. Of those with which
+    most keep it, the quickest is ``setting``, with the figures that are named in
+    :data:`NOT_PLANNED`; the answer has no ``setting`` if none keeps it more often than
+    *told* says. The runs of one setting end once they can improve nothing. No setting
+    is begun after *most_runs* runs or past the *deadline*.
     """
     quota = problem.quota_bytes or 0
     order = least_order(problem)
@@ -199,8 +203,12 @@ def safer_setting(
     most = max(told["kept"], told["plan_kept"] or 0, (NOISY_RUNS - 1) // 2)
     best = (-most - 1, inf)  # the runs that must keep the quota, and the median
     safe = inf if told["safe_bytes"] is None else told["safe_bytes"]
+    first_seconds = 0.0  # of the first run of the best
     simulated = 0
     for limit in _limits(question.found, quota):
+        all_keep = best[0] == -NOISY_RUNS and "setting" in found
+        if all_keep and limit < ROOM_ENOUGH * quota:
+            break
         asked = replace(question, quota=limit)
         for setting in settings:
             if simulated >= most_runs or deadline.expired():
@@ -212,6 +220,8 @@ def safer_setting(
                 broken = sum(_breaks(run, quota) for run in runs)
                 ended = all(run.seconds is not None for run in runs)
                 peak = max(run.peak for run in runs)
+                if all_keep and (runs[0].seconds or inf) >= first_seconds:
+                    break
                 if NOISY_RUNS - broken < -best[0] and not (ended and peak < safe):
                     break
             if len(runs) < NOISY_RUNS:
@@ -226,9 +236,8 @@ def safer_setting(
             rank = (-planned["plan_kept"], planned["plan_median_seconds"])
             if rank < best:
                 best = rank
+                first_seconds = runs[0].seconds or inf
                 found |= planned | {"setting": _named(setting)}
-        if best[0] == -NOISY_RUNS and "setting" in found:
-            break
     return found
 
 
