@@ -469,8 +469,8 @@ class Inquiry:
                 if way == "default" and all_fit(self.found):  # none is deleted
                     peak = self.found["undeleted_bytes"]
                 told = {"needs_bytes": peak, "takes_seconds": seconds}
-                answer = "plan only" if way == "plan" else "yes"
-                return {"answer": answer, "way": way, **told}
+                word = "plan only" if way == "plan" else "yes"
+                return {"answer": word, "way": way, **told}
         at_quota = self.found["at_quota"]
         answer = None
         if at_quota is not None:
