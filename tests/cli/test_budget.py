@@ -87,6 +87,8 @@ def test_a_yes_that_holds_whatever_is_read_has_no_condition(run, trace, tmp_path
     words = ("budget", *trace, *EXACT, "--quota")
     row = first_row(run(*words, "9")[1])
     assert "no room left, whether or not 4 tasks read all files; needs 9" in row
+    told = "; the run needs 24 B so, and 36 B if they read all files"
+    assert told in " ".join(run(*words, "38")[1].split())
     row = first_row(run(*words, "8")[1])
     told = ", if 4 tasks read as assumed; not so if they read all files"
     assert row.startswith("fits Nextflow: no") and "not known: yes, but no room" in row
