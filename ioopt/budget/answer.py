@@ -10,7 +10,14 @@ from math import ceil
 
 from ioopt.budget import NOISY_RUNS
 from ioopt.budget.nextflow import MOST_RUNS, CapRuns, all_fit, caps_key, choose_caps
-from ioopt.budget.noise import USUAL, Noise, blind_runs, noisy_runs, safety
+from ioopt.budget.noise import (
+    USUAL,
+    Noise,
+    blind_runs,
+    noisy_runs,
+    safer_setting,
+    safety,
+)
 from ioopt.budget.reads import (
     WAYS,
     assumed_processes,
@@ -20,7 +27,12 @@ from ioopt.budget.reads import (
     reading_all,
     run_of,
 )
-from ioopt.budget.recorded import MORE_SAMPLES, OBSERVED
+from ioopt.budget.recorded import (
+    FEWER_CORES,
+    MORE_SAMPLES,
+    OBSERVED,
+    undeleted_bytes,
+)
 from ioopt.formats.nextflow.dag import NOT_IN_DAG
 from ioopt.formats.nextflow.processes import ASSUMED_CORES
 from ioopt.formats.nextflow.trace import OWN_BYTES
@@ -33,7 +45,13 @@ from ioopt.result import Status, StopReason
 from ioopt.sim.work_directory.dispatch import Dispatcher, dispatch, named
 from ioopt.sim.work_directory.order import Walk, least_order
 from ioopt.sim.work_directory.replay import carried_out
-from ioopt.solvers.work_directory.dispatch import Question, Runs, one_by_one, quickest
+from ioopt.solvers.work_directory.dispatch import (
+    POLICIES,
+    Question,
+    Runs,
+    one_by_one,
+    quickest,
+)
 from ioopt.solvers.work_directory.frontier import (
     SHARES,
     frontier,
@@ -58,6 +76,7 @@ class Effort:
     settings: int = 400_000
     plan: int = 200_000
     curve: int = 200_000
+    safer: int = 200_000
     least_runs: int = 24
     most_runs: int = 1000
 
@@ -196,6 +215,7 @@ class Inquiry:
             "not_in_dag": meta.get(NOT_IN_DAG, []),
             "assumed_reads": assumed_processes(problem),
             "assumed_cores": meta.get(ASSUMED_CORES, []),
+            "fewer_cores": meta.get(FEWER_CORES, 0),
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
@@ -308,9 +328,11 @@ class Inquiry:
         whether a way is known by which an engine can run.
 
         If not all noisy runs of Nextflow keep the quota, or few of another engine that
-        looks at no bytes, look for a safer way.
+        looks at no bytes, look for a safer way. So do if not all noisy runs keep it
+        with the setting of the dispatcher and a limit.
         """
         self._ask_fit(noise)
+        self._ask_quota_of_caps(noise)
         fits = self.found["fits"]
         if fits["way"] in ("default", "nextflow"):
             if self.found["nextflow"] is not None:
@@ -319,7 +341,25 @@ class Inquiry:
                 self.default_is_safe = False
                 self.ask_setting()
                 self._ask_fit(noise)
+        if self.found["fits"]["way"] == "setting":
+            self._ask_safer_setting(noise)
         return self.found["fits"]["way"] in WAYS
+
+    def _ask_quota_of_caps(self, noise: Noise) -> None:
+        """Find the quota that all noisy runs keep with the caps of the least peak, if
+        no caps keep the quota.
+        """
+        caps = self.found["nextflow"]
+        if caps is None or not any(noise) or "safe_bytes" in caps:
+            return
+        if caps["peak_bytes"] > self.found["quota_bytes"]:
+            told = blind_runs(
+                self.problem,
+                lambda problem: engine(problem, self.found, "nextflow"),
+                noise,
+                self.part(TIME_SHARES.noise),
+            )
+            caps["safe_bytes"] = told["safe_bytes"]
 
     def _ask_fit(self, noise: Noise) -> None:
         """Tell whether the workflow fits, by the simplest way known."""
@@ -357,6 +397,39 @@ class Inquiry:
             }
             for trial in trials
         ]
+
+    def _ask_safer_setting(self, noise: Noise) -> None:
+        """Try the settings and limits of smaller quotas, unless all noisy runs keep
+        the quota with the setting and the limit known; take what more runs keep.
+
+        So a larger quota does not lose a setting that is safe with a smaller one.
+        """
+        first = {key: self.found[key] for key in ("setting", "fits", "noise")}
+        if first["fits"]["safety"] in ("safe", None):
+            return
+        few, _ = Runs(self.question).caps
+        other = safer_setting(
+            self.problem,
+            [{"policy": p, "in_flight": cap} for cap in few for p in POLICIES],
+            noise,
+            first["noise"],
+            EFFORT.runs(EFFORT.safer, self.problem),
+            self.part(TIME_SHARES.noise),
+        )
+        setting = other.pop("setting", None)
+        if setting is None:
+            first["noise"] |= other
+            return
+        run = run_of(self.problem, {"setting": setting}, "setting", self.deadline)
+        self.found["setting"] = setting | run
+        self._ask_fit(noise)
+        if self.found["fits"]["answer"] != first["fits"]["answer"] == "yes":
+            self.found |= first  # safer, but only if tasks read as assumed
+            return
+        told = self.found["noise"]
+        if other["plan_kept"] > max(told["kept"], told["plan_kept"] or 0):
+            told |= other
+            self._tell_limit()
 
     def _safer_trials(self, first: Json, noise: Noise) -> list[Json]:
         """Try caps for smaller quotas, at most :data:`MOST_SAFER` times, and return
@@ -424,7 +497,8 @@ class Inquiry:
                 if way == "default" and all_fit(self.found):  # none is deleted
                     peak = self.found["undeleted_bytes"]
                 told = {"needs_bytes": peak, "takes_seconds": seconds}
-                return {"answer": "yes", "way": way, **told}
+                word = "plan only" if way == "plan" else "yes"
+                return {"answer": word, "way": way, **told}
         at_quota = self.found["at_quota"]
         answer = None
         if at_quota is not None:
@@ -455,6 +529,7 @@ class Inquiry:
             fits["needs_if_all_is_read"] = run["peak_bytes"]
             return
         fits["whatever_is_read"] = True
+        fits["needs_as_assumed"] = fits["needs_bytes"]
         fits["needs_bytes"] = max(fits["needs_bytes"], run["peak_bytes"])
         fits["takes_seconds"] = max(fits["takes_seconds"], run["makespan_seconds"])
 
@@ -483,10 +558,10 @@ class Inquiry:
         all files fit together.
 
         ``safety`` of the fit is what :func:`~ioopt.budget.noise.safety` says, or None
-        without noisy runs.
+        without noisy runs; ``limit_bytes`` is the limit for the dispatcher, or None.
         """
         self.found["noise"] = None
-        self.found["fits"]["safety"] = None
+        self.found["fits"] |= {"safety": None, "limit_bytes": None}
         way = self.found["fits"]["way"]
         if not any(noise) or all_fit(self.found):
             return
@@ -503,7 +578,23 @@ class Inquiry:
             )
         if self.found["noise"]:
             self.found["fits"]["safety"] = safety(self.found["noise"])
+            self._tell_limit()
             self.ended("noisy runs", self.found["noise"]["runs"], NOISY_RUNS)
+
+    def _tell_limit(self) -> None:
+        """Give the fit by a setting the limit with which most noisy runs keep the
+        quota, and the figures of these runs where it is below the quota.
+        """
+        fits, noise = self.found["fits"], self.found["noise"]
+        if fits["way"] != "setting":
+            return
+        fits["limit_bytes"] = self.found["quota_bytes"]
+        limit = noise["plan_bytes"]
+        if limit is not None and limit < self.found["quota_bytes"]:
+            fits["limit_bytes"] = limit
+            fits["needs_bytes"] = noise["plan_peak_bytes"]
+            fits["takes_seconds"] = noise["plan_median_seconds"]
+            fits["safety"] = safety({"kept": noise["plan_kept"], "runs": noise["runs"]})
 
     def ask_curve(self) -> None:
         """Find the shortest makespan for several quotas in ascending order, beginning
@@ -584,14 +675,6 @@ class Inquiry:
             engine = Dispatcher(free, "depth-first", quota, True, in_flight, walk)
             yield carried_out(free, dispatch(free, engine)).metrics
             in_flight += max(1, in_flight // 2)
-
-
-def undeleted_bytes(problem: WorkDirectoryProblem) -> int:
-    """Return the bytes in the directory at the end of a run that deletes nothing, not
-    even scratch.
-    """
-    scratch = sum(task.scratch_bytes for task in problem.tasks)
-    return scratch + sum(file.bytes for file in problem.products)
 
 
 def independent(problem: WorkDirectoryProblem) -> bool:

@@ -205,7 +205,10 @@ def choose_caps(
             if least["peak_bytes"] <= quickest["peak_bytes"]:
                 break
     best = search.quickest(least["peak_bytes"], quota) or least
-    return best | {"search_cut": search.cut, "simulated": len(search.rows)}
+    widest = Counter(processes(problem))
+    acting = {name: cap for name, cap in best["forks"].items() if cap < widest[name]}
+    told = {"forks": acting, "search_cut": search.cut}
+    return best | told | {"simulated": len(search.rows)}
 
 
 def _use_quota(search: Search, forks: Mapping[str, int]) -> None:
@@ -345,6 +348,12 @@ def nextflow_config(found: Json) -> str:
     ]
     if forks:
         forks = ["process {", *forks, "}"]
+    few = []
+    if found["fewer_cores"]:
+        few = [
+            "// For tasks that ask for more cores; needs Nextflow 24.04 or later.",
+            f"process.resourceLimits = [cpus: {cores}]",
+        ]
     lines = [
         f"// {name}, simulated with {counted(cores, 'core')}:",
         f"// {most}{assumed}.",
@@ -354,6 +363,7 @@ def nextflow_config(found: Json) -> str:
         f"// run Nextflow in one job of {cores} cores with the executor local, or",
         f"// limit the account (Slurm: GrpTRES=cpu={cores}).",
         *boost,
+        *few,
         "executor {",
         *limits,
         "}",

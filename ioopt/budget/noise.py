@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from math import ceil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import ceil, inf
 from typing import NamedTuple
 
 from ioopt.budget import NOISY_RUNS
@@ -25,6 +26,16 @@ it.
 RAISED = (1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5)
 """Quotas for planning to try, as multiples of the quota, where runs with all smaller
 ones got stuck.
+"""
+
+NEXT_LIMIT = 1.03
+"""The ratio between neighbouring limits that are tried with all settings. They are
+multiples of the least quota, so that a larger quota is asked with the same ones and
+more.
+"""
+ROOM_ENOUGH = 0.8
+"""The share of the quota below which no limit is tried once one is safe: the smaller
+the limit, the longer the run.
 """
 
 
@@ -49,6 +60,7 @@ NOT_PLANNED: Json = dict.fromkeys(
         "plan_median_seconds",
         "safe_bytes",
         "safe_plan_bytes",
+        "safe_setting",
         "safe_tried_bytes",
     )
 )
@@ -160,8 +172,96 @@ def noisy_runs(
             break
     if ended:
         peak, told["safe_plan_bytes"] = min(ended)
+        told["safe_setting"] = _named(setting)
         told["safe_bytes"] = _short(peak, up=True)
     return told
+
+
+def safer_setting(
+    problem: WorkDirectoryProblem,
+    settings: Sequence[Json],
+    noise: Noise,
+    told: Json,
+    most_runs: int,
+    deadline: Deadline,
+) -> Json:
+    """Return what other *settings* with smaller limits add to the answer *told* of
+    :func:`noisy_runs`, of which not all runs kept the quota.
+
+    The limits fall from the quota to the least one, or to :data:`ROOM_ENOUGH` of the
+    quota where all runs keep the quota with some setting and limit. Of those with which
+    most keep it, the quickest is ``setting``, with the figures that are named in
+    :data:`NOT_PLANNED`; the answer has no ``setting`` if none keeps it more often than
+    *told* says. The runs of one setting end once they can improve nothing. No setting
+    is begun after *most_runs* runs or past the *deadline*.
+    """
+    quota = problem.quota_bytes or 0
+    order = least_order(problem)
+    question = Question.of(problem, order=order, least_known=True)
+    draws = [_drawn(problem, noise, seed) for seed in range(NOISY_RUNS)]
+    found: Json = {}
+    most = max(told["kept"], told["plan_kept"] or 0, (NOISY_RUNS - 1) // 2)
+    best = (-most - 1, inf)  # the runs that must keep the quota, and the median
+    safe = inf if told["safe_bytes"] is None else told["safe_bytes"]
+    first_seconds = 0.0  # of the first run of the best
+    simulated = 0
+    for limit in _limits(question.found, quota):
+        all_keep = best[0] == -NOISY_RUNS and "setting" in found
+        if all_keep and limit < ROOM_ENOUGH * quota:
+            break
+        asked = replace(question, quota=limit)
+        for setting in settings:
+            if simulated >= most_runs or deadline.expired():
+                return found
+            runs: list[NoisyRun] = []
+            for real in draws:
+                runs.append(_noisy_run(asked, setting, real))
+                simulated += 1
+                broken = sum(_breaks(run, quota) for run in runs)
+                ended = all(run.seconds is not None for run in runs)
+                peak = max(run.peak for run in runs)
+                if all_keep and (runs[0].seconds or inf) >= first_seconds:
+                    break
+                if NOISY_RUNS - broken < -best[0] and not (ended and peak < safe):
+                    break
+            if len(runs) < NOISY_RUNS:
+                continue
+            if ended and peak < safe:
+                safe = _short(peak, up=True)
+                found |= {"safe_bytes": safe, "safe_plan_bytes": limit}
+                found |= {"safe_setting": _named(setting)}
+            planned = _planned(limit, runs, quota) if broken < NOISY_RUNS else None
+            if planned is None:
+                continue
+            rank = (-planned["plan_kept"], planned["plan_median_seconds"])
+            if rank < best:
+                best = rank
+                first_seconds = runs[0].seconds or inf
+                found |= planned | {"setting": _named(setting)}
+    return found
+
+
+def _limits(least: int, quota: int) -> Iterator[int]:
+    """Yield the limits to try for a *quota* in falling order: the quota, then those of
+    a grid that begins at the *least*.
+    """
+    yield quota
+    limits = []
+    size = float(least)
+    while size < quota:
+        limits.append(max(least, _short(size)))
+        size *= NEXT_LIMIT
+    yield from dict.fromkeys(reversed(limits))
+
+
+def _named(setting: Json) -> Json:
+    """Return the policy and the samples in flight of *setting*, without its run."""
+    return {key: setting[key] for key in ("policy", "in_flight")}
+
+
+def _breaks(run: NoisyRun, quota: int) -> bool:
+    """Return whether *run* got stuck or broke the *quota*."""
+    return run.seconds is None or run.peak > quota
 
 
 def _planned(plan_bytes: int, runs: Sequence[NoisyRun], quota: int) -> Json:
@@ -257,7 +357,7 @@ def _runs_planned_with(
     for seed in range(NOISY_RUNS):
         if runs and deadline.expired():
             break
-        runs.append(_noisy_run(question, setting, noise, seed))
+        runs.append(_noisy_run(question, setting, _drawn(problem, noise, seed)))
     return runs
 
 
@@ -283,10 +383,11 @@ def _drawn(
     return WorkDirectoryProblem(tasks=tuple(tasks), files=tuple(files), **told)
 
 
-def _noisy_run(question: Question, setting: Json, noise: Noise, seed: int) -> NoisyRun:
-    """Simulate one run of *question*, with times and sizes drawn with *seed*."""
+def _noisy_run(
+    question: Question, setting: Json, real: WorkDirectoryProblem
+) -> NoisyRun:
+    """Simulate one run of *question* whose times and sizes are those of *real*."""
     problem = question.problem
-    real = _drawn(problem, noise, seed)
     seconds = {task.id: task.compute_seconds for task in real.tasks}
     run = Surprised(question, setting, [file.bytes for file in real.products])
     try:

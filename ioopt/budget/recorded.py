@@ -215,6 +215,7 @@ def _of_record(
     invented = f"scratch: {scratch:g} x outputs; outputs nobody reads are moved out"
     meta: Json = {"source": source, "warnings": warnings, "invented": invented}
     meta |= {"tags": len(set(tags.values())), "copies": 1}
+    meta |= {FEWER_CORES: len(wide)}
     kept = (ASSUMED_READS, ASSUMED_CORES, NOT_IN_DAG)
     meta |= {key: recorded[key] for key in kept if key in recorded}
     return of_workflow(
@@ -229,6 +230,10 @@ def _of_record(
     )
 
 
+FEWER_CORES = "fewer_cores"
+"""The key in the ``meta`` of an instance for the number of recorded tasks that ask for
+more cores than the machine has.
+"""
 OBSERVED = "observed"
 """The key in the ``meta`` of an instance for the figures of the run itself."""
 
@@ -278,8 +283,17 @@ def _with_observed(
     spans = {task.id: (task.start, task.end) for task in record.tasks}
     if not all(task.id in spans for task in problem.tasks):
         return problem
-    meta = dict(problem.meta or {}) | {OBSERVED: observed(problem, spans)}
+    run = observed(problem, spans) | {"undeleted_bytes": undeleted_bytes(problem)}
+    meta = dict(problem.meta or {}) | {OBSERVED: run}
     return problem.model_copy(update={"meta": meta})
+
+
+def undeleted_bytes(problem: WorkDirectoryProblem) -> int:
+    """Return the bytes in the directory at the end of a run that deletes nothing, not
+    even scratch.
+    """
+    scratch = sum(task.scratch_bytes for task in problem.tasks)
+    return scratch + sum(file.bytes for file in problem.products)
 
 
 def samples_by_tag(problem: ReplicationProblem) -> dict[str, str]:

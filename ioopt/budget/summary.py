@@ -83,7 +83,10 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     word = "whether or not" if fits["whatever_is_read"] else "if"
     conditions = _if_reads(found, word)
     conditions += _if_cores(found, "and if" if conditions else "if")
+    conditions += _fewer_cores(found)
     answer = f"{_safely(found)}{conditions}"
+    if fits["answer"] == "plan only":
+        answer = f"no setting found, only a plan (ioopt solve){conditions}"
     if fits["answer"] == "depends":
         more = _size(fits["needs_if_all_is_read"])
         answer = (
@@ -97,12 +100,9 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
             why = f", as the DAG does not name {names}"
         answer = f"not known{why}: yes, {ASSUMED}{_if_cores(found, 'and if')}"
     if _limit(found) < found["quota_bytes"]:
-        needs = f"needs {_size(found['noise']['plan_peak_bytes'])}"
-        median = _time(found["noise"]["plan_median_seconds"])
-        takes = f"takes {median} (median of the noisy runs)"
-    engine = _engines(found)
-    do = _to_do(found, nextflow)
-    return f"{engine}{answer}; {needs} of {quota}; {takes}; {do}"
+        takes = f"takes {_time(fits['takes_seconds'])} (median of the noisy runs)"
+    told = f"{_engines(found)}{answer}; {needs} of {quota}; {takes}"
+    return told if fits["way"] == "plan" else f"{told}; {_to_do(found, nextflow)}"
 
 
 def _no_cell(found: Json) -> str:
@@ -125,8 +125,6 @@ def _to_do(found: Json, nextflow: str | None) -> str:
         return f"no safe setting was found{room(found)}"
     if way == "default":
         return _default_does(found, nextflow)
-    if way == "plan":
-        return "only a plan was found that does (ioopt solve), no setting"
     if way == "nextflow":
         if nextflow is None:
             return "write settings of Nextflow with --nextflow FILE"
@@ -192,12 +190,21 @@ def _engines(found: Json) -> str:
         return ""
     if found["fits"]["way"] in ("default", "nextflow"):
         return "Nextflow: "
-    others = {"setting": "with Snakemake and ioopt", "plan": "by a plan of ioopt"}
+    others = {"setting": "with Snakemake and ioopt", "plan": "Snakemake and ioopt"}
     other = others[found["fits"]["way"]]
-    no = f"no caps found ({_least_tried(caps)})"
+    no = f"no caps found ({_least_tried(caps)}{_quota_of_caps(caps)})"
     if caps["search_cut"]:
         no = "not known (the time limit ended the search of caps)"
     return f"Nextflow: {no}; {other}: "
+
+
+def _quota_of_caps(caps: Json) -> str:
+    """Return the words that name the quota that all noisy runs keep with the *caps* of
+    the least peak; empty without noisy runs.
+    """
+    if "safe_bytes" not in caps:
+        return ""
+    return f", up to {_size(caps['safe_bytes'])} in noisy runs"
 
 
 def _least_tried(caps: Json) -> str:
@@ -228,6 +235,16 @@ def _if_cores(found: Json, word: str = "if") -> str:
     if not count:
         return ""
     return f", {word} {counted(count, 'task')} take the cores assumed"
+
+
+def _fewer_cores(found: Json) -> str:
+    """Return the words on tasks that ask for more cores than the machine has; empty if
+    there are none.
+    """
+    if not found["fewer_cores"]:
+        return ""
+    tasks = counted(found["fewer_cores"], "task")
+    return f", with {counted(found['cores'], 'core')} for {tasks} that asked for more"
 
 
 def _cores_cell(rows: Sequence[Json]) -> str:
@@ -317,19 +334,15 @@ def _limit(found: Json) -> int:
     """Return the bytes to give to the plugin as its limit: the one tried with which all
     or most noisy runs kept the quota, or the quota where no smaller one was better.
     """
-    noise = found["noise"]
-    quota: int = found["quota_bytes"]
-    if noise is None or noise["plan_bytes"] is None:
-        return quota
-    return min(quota, noise["plan_bytes"])
+    limit: int = found["fits"].get("limit_bytes") or found["quota_bytes"]
+    return limit
 
 
 def no_safe_way(found: Json) -> bool:
     """Return whether few noisy runs kept the quota, and no smaller limit is known with
     which at least half do.
     """
-    unsafe = found["fits"].get("safety") == "unsafe"
-    return unsafe and _limit(found) == found["quota_bytes"]
+    return bool(found["fits"].get("safety") == "unsafe")
 
 
 def room(found: Json) -> str:
@@ -344,7 +357,9 @@ def room(found: Json) -> str:
     safe = noise["safe_bytes"]
     least = _size(safe)
     if noise["safe_plan_bytes"] is not None:
-        options = _snakemake_options(found, noise["safe_plan_bytes"])
+        options = _snakemake_options(
+            found, noise["safe_plan_bytes"], noise["safe_setting"]
+        )
         return f"; the smallest quota tried that all keep is {least}, with {options}"
     caps = ""
     if found["caps_tried"]:
@@ -446,11 +461,13 @@ def plugins_note(found: Json, nextflow: str | None) -> str:
     )
 
 
-def _snakemake_options(found: Json, limit: int | None = None) -> str:
-    """Return the options of Snakemake for the setting that keeps the quota, or for the
-    same setting with another *limit*.
+def _snakemake_options(
+    found: Json, limit: int | None = None, setting: Json | None = None
+) -> str:
+    """Return the options of Snakemake for the setting that keeps the quota, or for
+    another *limit* and *setting*.
     """
-    setting = found["setting"]
+    setting = setting or found["setting"]
     options = [
         "--scheduler ioopt",
         f"--scheduler-ioopt-disk-mb {_disk_mb(found, limit or _limit(found))}",
@@ -482,13 +499,18 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     """Yield rows on the size of the workflow, on the least quota, and on the run
     without a quota.
     """
+    from ioopt.formats.nextflow.trace import OWN_BYTES
+
     tasks, cores = (counted(found[f"{what}s"], what) for what in ("task", "core"))
     yield "workflow", f"{found['instance']}: {tasks}, {_copies(found)}, {cores}"
     if found["more_samples"] and found["more_samples"]["once"]:
         yield "once", _once_cell(found["more_samples"])
     for how, rows in found["assumed_reads"].items():
         if rows:
-            yield "reads", f"assumed: {_processes(rows)}: {how}"
+            text = f"assumed: {_processes(rows)}: {how}"
+            if how == OWN_BYTES:
+                text += _if_all_read(found)
+            yield "reads", text
     if found["assumed_cores"]:
         yield "cores", _cores_cell(found["assumed_cores"])
     bound = found["least"]["bound_bytes"]
@@ -506,14 +528,39 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
         why = f"lower bound {_size(bound)}{_if_reads(found)}"
     yield "least quota", f"{_size(needed)} ({why})"
     if found["observed"]:
-        ran = found["observed"]
-        yield (
-            "recorded",
-            f"{_time(ran['makespan_seconds'])}, peak at most "
-            f"{_size(ran['peak_bytes'])}: the recorded run on its machine, each output "
-            "counted in full from the start of its task",
-        )
+        yield "recorded", _recorded_cell(found["observed"])
     yield "default", _default_cell(found)
+
+
+def _if_all_read(found: Json) -> str:
+    """Return the words on what the first row needs if tasks read as assumed, where its
+    figure is for tasks that read all files and differs.
+    """
+    fits = found["fits"]
+    least = fits.get("needs_as_assumed")
+    if least is None or _limit(found) < found["quota_bytes"]:
+        return ""
+    if _size(least) == _size(fits["needs_bytes"]):
+        return ""
+    most = _size(fits["needs_bytes"])
+    return f"; the run needs {_size(least)} so, and {most} if they read all files"
+
+
+def _recorded_cell(ran: Json) -> str:
+    """Return the text on the recorded run. That of a trace deleted nothing, as far as
+    the trace says.
+    """
+    peak = f", peak at most {_size(ran['peak_bytes'])}"
+    if "undeleted_bytes" in ran:
+        peak = (
+            f"; {_size(ran['undeleted_bytes'])} in work/ at its end if it deleted "
+            f"nothing; at most {_size(ran['peak_bytes'])} had files left after their "
+            "last reader"
+        )
+    return (
+        f"{_time(ran['makespan_seconds'])}{peak}: the recorded run on its machine, "
+        "each output counted in full from the start of its task"
+    )
 
 
 def _default_cell(found: Json) -> str:

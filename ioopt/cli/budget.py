@@ -317,7 +317,7 @@ def _write_caps(nextflow: str, found: Json) -> str:
 
 def _exit_code(found: Json) -> int:
     """Return the exit code for the answer *found*, which depends on the given quota."""
-    if no_safe_way(found):
+    if no_safe_way(found) or found["fits"]["way"] == "plan":
         return ExitCode.NO_ANSWER
     if found["at_quota"]:
         if found["at_quota"]["status"] == "infeasible":

@@ -26,6 +26,7 @@ from ioopt.plot.layout import (
     patches,
     shortened,
     unit_for,
+    without_workflows,
 )
 from ioopt.plot.palette import BLACK, IDLE, LIMIT, role, series
 from ioopt.problems.base import Json
@@ -347,7 +348,8 @@ class _Chart:
             low, height = self.place(item)
             start = item.start / self.unit.size
             width = item.duration / self.unit.size
-            yield Box(start, low, width, height, item.label, role(item.kind)[1])
+            label = without_workflows(item.label)
+            yield Box(start, low, width, height, label, role(item.kind)[1])
 
 
 def _axes_of(place: Rows) -> Axes:

@@ -221,6 +221,15 @@ def shortened(text: str, most: int) -> str:
     return f"{text[: most - 1 - tail]}…{text[len(text) - tail :]}"
 
 
+def without_workflows(name: str) -> str:
+    """Return *name* without the workflows in which Nextflow nests its process.
+
+    >>> without_workflows("NFCORE:ALIGN:STAR_ALIGN (a:1)")
+    'STAR_ALIGN (a:1)'
+    """
+    return re.sub(r"^(\w+:)+(?=\w)", "", name)
+
+
 def folded(text: str, most: int) -> str:
     """Return *text* in lines of at most *most* characters, broken after a sign that
     separates settings, or else within a name.

@@ -146,9 +146,10 @@ class Panel {
         stroke: critical ? "#000" : width > 3 ? "#fff" : colour[1],
         "stroke-width": critical ? 1.5 : 0.5, "data-box": number});
       if (this.chain.has(number)) rect.classList.add("chain");
-      if (tall >= 9 && width > 6.5 * label.length + 4)
+      const short = label.replace(/^(\w+:)+(?=\w)/, "");  // the process of Nextflow
+      if (tall >= 9 && width > 6.5 * short.length + 4)
         make("text", inside, {x: x + width / 2, y: y + tall / 2 + 4, fill: colour[2],
-             "text-anchor": "middle", "pointer-events": "none"}, label);
+             "text-anchor": "middle", "pointer-events": "none"}, short);
     });
     this.data.marks.forEach((mark, number) => {
       const x = this.x(mark[2]), y = (mark[1] + 0.12) * high - 6;

@@ -87,6 +87,8 @@ def test_a_yes_that_holds_whatever_is_read_has_no_condition(run, trace, tmp_path
     words = ("budget", *trace, *EXACT, "--quota")
     row = first_row(run(*words, "9")[1])
     assert "no room left, whether or not 4 tasks read all files; needs 9" in row
+    told = "; the run needs 24 B so, and 36 B if they read all files"
+    assert told in " ".join(run(*words, "38")[1].split())
     row = first_row(run(*words, "8")[1])
     told = ", if 4 tasks read as assumed; not so if they read all files"
     assert row.startswith("fits Nextflow: no") and "not known: yes, but no room" in row
@@ -178,15 +180,20 @@ def test_a_yes_that_most_noisy_runs_break_is_not_safe(run, trace, no_searches):
     words = ("budget", *trace, *noise, "--quota")
     code, text, _ = run(*words, "18")
     assert code == 0 and first_row(text).startswith(
-        "fits Nextflow: no caps found (least peak of 9 settings tried: 25 B); with "
-        "Snakemake and ioopt: "
+        "fits Nextflow: no caps found (least peak of 9 settings tried: 25 B, up to 33 "
+        "B in noisy runs); with Snakemake and ioopt: "
         "yes, with a limit of 14 B (all 20 noisy runs kept the quota; 2 with a limit "
         "of 18 B); needs 18 B of 18 B; takes 2.083 min ("
     )
     line = text.rstrip().rpartition("\n")[2]
     assert line.startswith("--scheduler ioopt --scheduler-ioopt-disk-mb 14B ")
     found = asked(run, *trace, *noise, "--quota", "18")[1]
-    assert (found["fits"]["answer"], found["fits"]["safety"]) == ("yes", "unsafe")
+    fits = found["fits"]  # what the table says
+    assert (fits["answer"], fits["safety"], fits["limit_bytes"]) == ("yes", "safe", 14)
+    assert (fits["needs_bytes"], fits["takes_seconds"]) == (
+        found["noise"]["plan_peak_bytes"],
+        found["noise"]["plan_median_seconds"],
+    )
     code, text, _ = run(*words, "9")
     assert code == 4 and "not safely (0 of 20 noisy runs kept the quota)" in (
         first_row(text)
@@ -208,6 +215,41 @@ def test_a_yes_that_most_noisy_runs_break_is_not_safe(run, trace, no_searches):
     assert "smallest quota tried that all keep is 33 B, with these caps" in (
         first_row(text)
     )
+
+
+def test_a_larger_quota_keeps_the_safe_setting_of_a_smaller_one(run, trace):
+    """With 12 and 13 bytes, fewer than all noisy runs keep the quota with the setting
+    that is quickest by the record, whatever its limit; with one sample in flight all
+    do.
+    """
+    ranks = []
+    for quota in ("10", "11", "12", "13", "14", "15"):
+        code, found, _ = asked(run, *RECORD, "--quota", quota)
+        fits = found["fits"]
+        assert code == (4 if fits["safety"] == "unsafe" else 0)
+        ranks.append(("unsafe", "tight", "safe").index(fits["safety"]))
+    assert ranks == sorted(ranks) == [0, 1, 2, 2, 2, 2]
+
+
+def test_a_plan_alone_is_no_yes(run, trace, monkeypatch):
+    monkeypatch.setattr(answer.Inquiry, "ask_setting", lambda inquiry: None)
+    words = ("budget", *trace, *EXACT, "--quota", "12")
+    code, text, _ = run(*words)
+    row = first_row(text)
+    assert code == 4 and "; Snakemake and ioopt: no setting found, only a plan" in row
+    assert "yes" not in row and "--scheduler" not in text
+    found = asked(run, *words[1:])[1]
+    assert (found["fits"]["answer"], found["fits"]["way"]) == ("plan only", "plan")
+
+
+def test_tasks_that_ask_for_more_cores_are_in_the_first_row(run, trace):
+    """The four TRIM ask for 8 of 4 cores, which Nextflow refuses without a limit."""
+    words = ("budget", *trace, "--task-cpus", "TRIM=8", "--quota", "36")
+    row = first_row(run(*words, "--nextflow", "nf.config")[1])
+    assert ", with 4 cores for 4 tasks that asked for more; needs" in row
+    assert "\nprocess.resourceLimits = [cpus: 4]\n" in Path("nf.config").read_text()
+    run("budget", *trace, "--quota", "36", "--nextflow", "nf.config")
+    assert "resourceLimits" not in Path("nf.config").read_text()
 
 
 def test_a_yes_without_room_for_larger_files_is_no_yes(run, trace):
@@ -313,9 +355,16 @@ def test_a_record_with_times_says_what_really_happened(run, tmp_path):
     )
     words = ("trace.txt", "--dag", "dag.dot", "--cores", "2", "--samples", "2")
     found = asked(run, *words)[1]
-    assert found["observed"] == {"makespan_seconds": 19, "peak_bytes": 13}
+    assert found["observed"] == {
+        "makespan_seconds": 19,
+        "peak_bytes": 13,
+        "undeleted_bytes": 13,
+    }
     text = " ".join(run("budget", *words)[1].split())
-    assert "recorded 19 s, peak at most 13 B: the recorded run on its machine" in text
+    assert (
+        "recorded 19 s; 13 B in work/ at its end if it deleted nothing; at most 13 B "
+        "had files left after their last reader: the recorded run on its machine"
+    ) in text
 
 
 def test_what_is_stated_of_reads_is_no_assumption(run, trace, tmp_path):
@@ -442,6 +491,7 @@ def test_a_quota_that_no_plan_keeps_is_exit_3(run, trace):
         "takes_seconds": 140,
         "whatever_is_read": True,
         "safety": None,
+        "limit_bytes": None,
     }
     code, text, _ = run("budget", *trace, "--quota", "8")
     assert code == 3 and first_row(text) == (
@@ -606,6 +656,16 @@ def chains(quota, count, steps):
     return WorkDirectoryProblem.model_validate(
         {"cores": count, "quota_bytes": quota, "tasks": tasks, "files": files}
     ).model_copy(update={"meta": {"source": TRACE}})
+
+
+def test_a_cap_of_all_tasks_of_a_process_is_none(monkeypatch):
+    """END has 20 tasks: a cap of 20 forbids nothing."""
+    monkeypatch.setattr(
+        nextflow.Search,
+        "quickest",
+        lambda search, *_: search.run(20, {"HEAVY": 3, "END": 20}),
+    )
+    assert choose_caps(many_samples(700), Deadline(None))["forks"] == {"HEAVY": 3}
 
 
 @pytest.mark.parametrize(("quota", "heavy"), [(700, 3), (1300, 6)])

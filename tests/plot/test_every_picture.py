@@ -551,3 +551,11 @@ def test_entries_of_the_legend_look_as_what_they_explain():
     places = {(row["node"], row["seconds"]) for row in evictions}
     assert len(drawn) == 1 and len(drawn[0].get_xdata()) == len(places)
     assert "2" in [text.get_text() for text in axes.texts] and len(evictions) == 3
+
+
+def test_names_in_boxes_lack_the_workflows_around_a_process() -> None:
+    """Ten workflows deep, the name is far longer than its box."""
+    name = "NFCORE:" * 10 + "STAR_ALIGN (a)"
+    interval = Interval(0.0, 60.0, "n0", "compute", name)
+    axes = plot_timeline(Timeline((interval,), ("n0",)))
+    assert [text.get_text() for text in axes.texts] == ["STAR_ALIGN (a)"]
