@@ -482,7 +482,8 @@ class Inquiry:
         dispatcher), ``plan`` (a list of starts alone), or None. ``needs_bytes`` and
         ``takes_seconds`` are the figures of that run; if no run is known that fits,
         they are the least quota that is known to do, and the time with it. Where all
-        files fit together, ``needs_bytes`` are all of them.
+        files fit together, ``needs_bytes`` are all of them. Else the answer depends on
+        the order of the tasks if the record lacks it.
         """
         quota = self.problem.quota_bytes
         caps = self.found["nextflow"]
@@ -498,6 +499,8 @@ class Inquiry:
                     peak = self.found["undeleted_bytes"]
                 told = {"needs_bytes": peak, "takes_seconds": seconds}
                 word = "plan only" if way == "plan" else "yes"
+                if self.found["independent"] and not all_fit(self.found):
+                    word = "depends"  # on the order of the tasks
                 return {"answer": word, "way": way, **told}
         at_quota = self.found["at_quota"]
         answer = None
@@ -538,7 +541,7 @@ class Inquiry:
         depends on it. Past the deadline all may be.
         """
         fits = self.found["fits"]
-        if fits["answer"] != "depends":
+        if "needs_if_all_is_read" not in fits:
             return
         rows = self.found["assumed_reads"][OWN_BYTES]
 

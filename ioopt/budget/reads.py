@@ -40,7 +40,8 @@ def assumed_processes(problem: WorkDirectoryProblem) -> Json:
             new = {"process": process, "tasks": 0, "bytes_before": 0, "decides": None}
             row = rows.setdefault(process, new)
             row["tasks"] += 1
-            before = problem.predecessors[index[name]] if name in index else ()
+            at = index.get(name, index.get(f"{name}#1"))  # or its first copy
+            before = () if at is None else problem.predecessors[at]
             row["bytes_before"] += sum(problem.own_bytes[p] for p in before)
         found[how] = sorted(rows.values(), key=lambda row: -row["bytes_before"])
     return found

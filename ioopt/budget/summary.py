@@ -80,29 +80,39 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
         return _no_cell(found)
     if fits["answer"] == "unknown":
         return f"not known: no plan found; {needs} at most{_with_least(found)}"
-    word = "whether or not" if fits["whatever_is_read"] else "if"
-    conditions = _if_reads(found, word)
-    conditions += _if_cores(found, "and if" if conditions else "if")
-    conditions += _fewer_cores(found)
-    answer = f"{_safely(found)}{conditions}"
-    if fits["answer"] == "plan only":
-        answer = f"no setting found, only a plan (ioopt solve){conditions}"
-    if fits["answer"] == "depends":
-        more = _size(fits["needs_if_all_is_read"])
-        answer = (
-            f"not known: {_safely(found)}{conditions}; not so if they read all files "
-            f"({more} then); {_to_state(found)}"
-        )
+    if _limit(found) < found["quota_bytes"]:
+        takes = f"takes {_time(fits['takes_seconds'])} (median of the noisy runs)"
+    if found["independent"] and fits["answer"] == "yes":
+        takes += f" {ASSUMED}"
+    told = f"{_engines(found)}{_answer(found)}; {needs} of {quota}; {takes}"
+    return told if fits["way"] == "plan" else f"{told}; {_to_do(found, nextflow)}"
+
+
+def _answer(found: Json) -> str:
+    """Return the answer for a run that fits, with the conditions on which it hangs."""
+    fits = found["fits"]
+    if found["independent"] and fits["answer"] == "yes":
+        return f"yes, in any order of the tasks{_if_cores(found)}"
     if found["independent"]:
         why = " without --dag"
         if found["not_in_dag"]:
             names = some(found["not_in_dag"], MOST_NAMED)
             why = f", as the DAG does not name {names}"
-        answer = f"not known{why}: yes, {ASSUMED}{_if_cores(found, 'and if')}"
-    if _limit(found) < found["quota_bytes"]:
-        takes = f"takes {_time(fits['takes_seconds'])} (median of the noisy runs)"
-    told = f"{_engines(found)}{answer}; {needs} of {quota}; {takes}"
-    return told if fits["way"] == "plan" else f"{told}; {_to_do(found, nextflow)}"
+        return f"not known{why}: yes, {ASSUMED}{_if_cores(found, 'and if')}"
+    word = "whether or not" if fits["whatever_is_read"] else "if"
+    conditions = _if_reads(found, word)
+    conditions += _if_cores(found, "and if" if conditions else "if")
+    conditions += _fewer_cores(found)
+    if fits["answer"] == "plan only":
+        return f"no setting found, only a plan (ioopt solve){conditions}"
+    answer = f"{_safely(found)}{conditions}"
+    if "needs_if_all_is_read" not in fits:
+        return answer
+    more = _size(fits["needs_if_all_is_read"])
+    return (
+        f"not known: {answer}; not so if they read all files ({more} then); "
+        f"{_to_state(found)}"
+    )
 
 
 def _no_cell(found: Json) -> str:
@@ -221,7 +231,7 @@ def _if_reads(found: Json, word: str = "if") -> str:
     count = sum(row["tasks"] for rows in assumed for row in rows)
     if not count:
         return ""
-    tasks = counted(count, "task")
+    tasks = _recorded_tasks(found, count)
     if word == "whether or not":
         return f", {word} {tasks} read all files"
     return f", {word} {tasks} read as assumed"
@@ -234,7 +244,15 @@ def _if_cores(found: Json, word: str = "if") -> str:
     count = sum(row["tasks"] for row in found["assumed_cores"])
     if not count:
         return ""
-    return f", {word} {counted(count, 'task')} take the cores assumed"
+    return f", {word} {_recorded_tasks(found, count)} take the cores assumed"
+
+
+def _recorded_tasks(found: Json, count: int) -> str:
+    """Return *count* tasks of the record in words. The workflow may have each of them
+    several times.
+    """
+    multiplied = found["more_samples"] or found["copies"] > 1
+    return counted(count, "recorded task" if multiplied else "task")
 
 
 def _fewer_cores(found: Json) -> str:
@@ -243,17 +261,17 @@ def _fewer_cores(found: Json) -> str:
     """
     if not found["fewer_cores"]:
         return ""
-    tasks = counted(found["fewer_cores"], "task")
+    tasks = _recorded_tasks(found, found["fewer_cores"])
     return f", with {counted(found['cores'], 'core')} for {tasks} that asked for more"
 
 
-def _cores_cell(rows: Sequence[Json]) -> str:
+def _cores_cell(found: Json, rows: Sequence[Json]) -> str:
     """Return the cores that the tasks of the processes *rows* are assumed to take, and
     how to state them.
     """
     from ioopt.formats.nextflow.processes import TASK_CPUS
 
-    tasks = counted(sum(row["tasks"] for row in rows), "task")
+    tasks = _recorded_tasks(found, sum(row["tasks"] for row in rows))
     named = [f"{_short(row['process'])} {row['cores']}" for row in rows]
     more = len(named) - MOST_STATED
     if more > 1:
@@ -369,9 +387,9 @@ def room(found: Json) -> str:
     return f"; the smallest quota tried that all keep is {least}{caps}"
 
 
-def _processes(rows: Sequence[Json]) -> str:
-    """Return processes with their numbers of tasks: the first few, and the number of
-    the others, which the JSON has.
+def _processes(found: Json, rows: Sequence[Json]) -> str:
+    """Return the processes of *rows* with their numbers of recorded tasks: the first
+    few, and the number of the others, which the JSON has.
     """
     counts = Counter[str]()
     for row in rows:
@@ -380,7 +398,7 @@ def _processes(rows: Sequence[Json]) -> str:
     more = len(words) - MOST_NAMED
     if more > 1:
         words[MOST_NAMED:] = [f"{more} more processes (--format json names all)"]
-    return f"{counted(counts.total(), 'task')} of {', '.join(words)}"
+    return f"{_recorded_tasks(found, counts.total())} of {', '.join(words)}"
 
 
 def _short(process: str) -> str:
@@ -507,12 +525,12 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
         yield "once", _once_cell(found["more_samples"])
     for how, rows in found["assumed_reads"].items():
         if rows:
-            text = f"assumed: {_processes(rows)}: {how}"
+            text = f"assumed: {_processes(found, rows)}: {how}"
             if how == OWN_BYTES:
                 text += _if_all_read(found)
             yield "reads", text
     if found["assumed_cores"]:
-        yield "cores", _cores_cell(found["assumed_cores"])
+        yield "cores", _cores_cell(found, found["assumed_cores"])
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:

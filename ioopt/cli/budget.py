@@ -232,13 +232,12 @@ def budget(
         check_target(picture)
         import_module("matplotlib")  # refuse now, not after the search
     problem = read_recorded(file, **told)
-    doubt = _doubt(noise, size_noise)
     if problem.quota_bytes is None and (nextflow or noise or size_noise):
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
     if plugins and nextflow is None:
         raise UsageError("--nextflow-plugins is for the file: give --nextflow FILE")
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE
-    found = answer(problem, deadline, seed, caps, doubt)
+    found = answer(problem, deadline, seed, caps, _doubt(noise, size_noise))
     found["record"] = None if file == "-" or file in entries() else file
     found["stated_quota"] = told["quota"]
     found["plugins"] = plugins
@@ -247,11 +246,7 @@ def budget(
         found["notes"].append(note)
     why_not = ""
     try:  # the files first: a closed pipe may end the table
-        if picture is not None:
-            axes = plot_frontier(found["curve"], problem.name, found["at_quota"])
-            save(axes, picture)
-        if nextflow is not None:
-            why_not = _write_caps(nextflow, found)
+        why_not = _write_files(found, picture, nextflow)
     finally:
         _print(found, form, nextflow, named_once(problem.warnings, named(file)))
     caps_written = found["nextflow"] is not None and not why_not
@@ -260,6 +255,16 @@ def budget(
         say(f"{nextflow}: not written: {why_not}")
         return ExitCode.NO_ANSWER
     return _exit_code(found)
+
+
+def _write_files(found: Json, picture: str | None, nextflow: str | None) -> str:
+    """Draw the answer *found* to *picture*, and write its caps to *nextflow*; return
+    why caps were asked for and not written, else empty text.
+    """
+    if picture is not None:
+        rows, asked, fits = (found[key] for key in ("curve", "at_quota", "fits"))
+        save(plot_frontier(rows, found["instance"], asked, fits), picture)
+    return "" if nextflow is None else _write_caps(nextflow, found)
 
 
 def _name_files(*files: str | None) -> None:
@@ -317,7 +322,7 @@ def _write_caps(nextflow: str, found: Json) -> str:
 
 def _exit_code(found: Json) -> int:
     """Return the exit code for the answer *found*, which depends on the given quota."""
-    if no_safe_way(found) or found["fits"]["way"] == "plan":
+    if no_safe_way(found) or found["fits"]["answer"] in ("plan only", "depends"):
         return ExitCode.NO_ANSWER
     if found["at_quota"]:
         if found["at_quota"]["status"] == "infeasible":

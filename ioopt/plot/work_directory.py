@@ -97,14 +97,18 @@ def _at(
 
 
 def plot_frontier(
-    rows: Sequence[Json], title: str = "", asked: Json | None = None
+    rows: Sequence[Json],
+    title: str = "",
+    asked: Json | None = None,
+    fits: Json | None = None,
 ) -> Any:
     """Draw the shortest makespan found against the quota, and its lower bound; return
     the axes.
 
-    *asked* is the answer at the quota that the user asked for, which is marked. Curves
-    are steps: a plan also keeps every larger quota, and a bound also holds for every
-    smaller one. Quotas that no plan keeps are shaded, and have no bound.
+    *asked* is the best plan at the quota that the user asked for, and *fits* the way of
+    an engine to keep it, which is marked. Curves are steps: a plan also keeps every
+    larger quota, and a bound also holds for every smaller one. Quotas that no plan
+    keeps are shaded, and have no bound.
     """
     axes = new_axes(WIDTH, 4)
     known = [*rows, asked] if asked else list(rows)
@@ -114,6 +118,8 @@ def plot_frontier(
     bounded = [row for row in known if row["status"] != INFEASIBLE]
     found = [row for row in bounded if row["makespan_seconds"] is not None]
     times = [row["makespan_seconds"] or row["bound"] for row in bounded]
+    marks = _answers(asked, fits)
+    times += marks.values()
     time = unit_for("seconds", max(times, default=0.0))
     for name, key, points, where, style in (
         ("found", "makespan_seconds", found, "post", series(0)),
@@ -123,7 +129,7 @@ def plot_frontier(
         up = [row[key] / time.size for row in points]
         axes.plot(across, up, label=name, drawstyle=f"steps-{where}", **style)
     if asked:
-        _mark_asked(axes, asked, size, time)
+        _mark_asked(axes, marks, asked, size, time)
     axes.set_ylim(bottom=0)
     if known[-1]["quota_bytes"] > WIDE * known[-2 if asked else -1]["quota_bytes"]:
         axes.set_xscale("log")  # Else the curve would be a line at the left.
@@ -141,23 +147,41 @@ def plot_frontier(
 
 
 INFEASIBLE = "infeasible"
+WAYS = {
+    "default": "by default",
+    "nextflow": "with caps of Nextflow",
+    "setting": "with the plugin of Snakemake",
+}
+"""What to call the ways of ``ioopt budget`` to keep a quota by an engine."""
 WIDE = 4
 """The asked quota, as a multiple of the largest one of the curve, above which the axis
 of quotas is logarithmic.
 """
 
 
-def _mark_asked(axes: Any, asked: Json, size: Unit, time: Unit) -> None:
-    """Mark the quota that the user asked for, and the makespan found for it, if any."""
+def _answers(asked: Json | None, fits: Json | None) -> dict[str, float]:
+    """Return the makespans at the asked quota in seconds, by the words for their ways:
+    that of an engine before that of the best plan.
+    """
+    marks = {}
+    if fits and fits["way"] in WAYS:
+        marks[WAYS[fits["way"]]] = fits["takes_seconds"]
+    if asked and asked["makespan_seconds"] is not None:
+        marks["by the best plan"] = asked["makespan_seconds"]
+    return marks
+
+
+def _mark_asked(
+    axes: Any, marks: Mapping[str, float], asked: Json, size: Unit, time: Unit
+) -> None:
+    """Mark the quota that the user asked for, and the first of the makespans *marks*
+    found for it, if there is any.
+    """
     quota = asked["quota_bytes"]
-    makespan = asked["makespan_seconds"]
-    words = f"your quota, {quantity('quota_bytes', quota)}"
-    words += (
-        ":\nno plan found"
-        if makespan is None
-        else (f":\n{quantity('makespan_seconds', makespan)} by the best plan")
-    )
-    axes.axvline(quota / size.size, color=VERMILLION, lw=1.2, label=words)
-    if makespan is not None:
+    words = [f"{quantity('makespan_seconds', at)} {way}" for way, at in marks.items()]
+    label = f"your quota, {quantity('quota_bytes', quota)}:"
+    label = "\n".join((label, *(words or ["no plan found"])))
+    axes.axvline(quota / size.size, color=VERMILLION, lw=1.2, label=label)
+    for makespan in [*marks.values()][:1]:
         at = ([quota / size.size], [makespan / time.size])
         axes.plot(*at, marker="D", markersize=9, color=VERMILLION, linestyle="none")

@@ -229,7 +229,7 @@ def _node_disks(found: Validation, disks: NodeDisks) -> str:
         f"through shared storage {time(disks.shared_makespan_seconds)}; node disks "
         f"and copies {time(disks.makespan_seconds)}, {disks.gain:.2g} times as fast "
         f"({least:.2g} to {most:.2g} if off by up to {within}, as 13 of 14 "
-        f"recorded runs); {rounded('bytes', disks.bytes_per_node)} a node"
+        f"recorded runs); they take {rounded('bytes', disks.bytes_per_node)} a node"
     )
     certain = not 1 - SURE_FROM < disks.gain < 1 / (1 - SURE_FROM)
     return told + _doubt(found, certain)

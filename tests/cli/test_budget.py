@@ -728,9 +728,10 @@ def test_caps_that_keep_too_small_a_quota_are_not_written(run, trace, tmp_path):
 
 def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
     """Twelve tasks that seem to wait for none: the largest, TRIM with 6 bytes,
-    would do; with the DAG 9.
+    would do; with the DAG 9. All 12 write 40 bytes, which fit in any order
+    into 45 bytes, also if they are exp(.1) times as large.
     """
-    words = ("trace.txt", "--cores", "4", "--quota", "40")
+    words = ("trace.txt", "--cores", "4", "--quota", "39")
     _, text, _ = run("budget", *words)
     assert "6 B (if tasks were independent)" in text and "--dag FILE" in text
     known = "fits not known without --dag: yes, if tasks were independent; needs"
@@ -740,7 +741,12 @@ def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
     assert first_row(least).startswith("fits no, even if tasks were independent; needs")
     assert "proven" not in text and "optimal" not in text and "lower bound" not in text
     code, found, _ = asked(run, *words, "--nextflow", "nf.config")
-    assert code == 0 and found["independent"]
+    assert code == 4 and found["independent"]
+    assert found["fits"]["answer"] == "depends"
+    code, all_fit, _ = run("budget", *words[:4], "45")
+    known = "fits yes, in any order of the tasks; needs 40 B of 45 B; takes"
+    assert code == 0 and first_row(all_fit).startswith(known)
+    assert "if tasks were independent; nothing to set" in first_row(all_fit)
     assert {row["status"] for row in found["curve"]} <= {
         "feasible",
         "infeasible",
@@ -752,11 +758,11 @@ def test_without_a_dag_nothing_is_called_proven(run, trace, tmp_path):
 
 def test_a_process_that_the_dag_lacks_is_named(run, trace, tmp_path):
     (tmp_path / "dag.dot").write_text(DAG.replace('"MAP2"', '"OTHER"'))
-    text = run("budget", *trace, "--quota", "40")[1]
+    text = run("budget", *trace, "--quota", "39")[1]
     known = "fits not known, as the DAG does not name MAP2: yes, if tasks were"
     assert first_row(text).startswith(known)
     assert "without --dag" not in text and "has no DAG" not in text
-    assert asked(run, *trace, "--quota", "40")[1]["not_in_dag"] == ["MAP2"]
+    assert asked(run, *trace, "--quota", "39")[1]["not_in_dag"] == ["MAP2"]
 
 
 def test_the_config_is_written_before_the_table(run, trace, tmp_path, monkeypatch):

@@ -24,7 +24,9 @@ def test_swf_to_a_compared_instance(run, tmp_path):
         "import", "swf", "a.swf", "--io-period", "1800", "-o", "a.json"
     )
     assert (code, out) == (0, "")
-    told = [text.removeprefix("ioopt: warning: ") for text in err.splitlines()]
+    *warnings, wrote = err.splitlines()
+    assert wrote == "wrote a.json"
+    told = [text.removeprefix("ioopt: warning: ") for text in warnings]
     assert told[0] == "a.swf: 1 jobs left out, without a run time: 3"
     assert [text.split(":")[0] for text in told[1:]] == [
         "I/O assumed",
@@ -180,7 +182,9 @@ def test_every_importer_tells_what_it_changes(run, tmp_path, words):
     code, _, err = run("import", name, source, *options, "-o", "made.json")
     assert code == 0
     problem = ioopt.load("made.json")
-    told = [text.removeprefix("ioopt: warning: ") for text in err.splitlines()]
+    *warnings, wrote = err.splitlines()
+    assert wrote == "wrote made.json"
+    told = [text.removeprefix("ioopt: warning: ") for text in warnings]
     assert named_once(problem.meta["warnings"], source) == told
     for what in TOLD[words]:
         assert any(what in text for text in told), (what, told)

@@ -485,6 +485,11 @@ def test_the_quota_asked_for_is_marked_on_the_curve_of_a_budget():
     assert set(quota.get_xdata()) == set(mark.get_xdata()) == {30}
     assert list(mark.get_ydata()) == [50]
     assert quota.get_label() == "your quota, 30 B:\n50 s by the best plan"
+    fits = {"way": "nextflow", "takes_seconds": 60.0}
+    *_, quota, mark = plot_frontier(rows, "x", asked, fits).lines
+    assert list(mark.get_ydata()) == [60]  # what an engine does, before a plan
+    told = "60 s with caps of Nextflow\n50 s by the best plan"
+    assert quota.get_label() == f"your quota, 30 B:\n{told}"
     asked["makespan_seconds"] = None
     axes = plot_frontier(rows, "x", asked)
     assert axes.lines[-1].get_label() == "your quota, 30 B:\nno plan found"

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from pydantic import BaseModel
 
-from ioopt.cli.lazy import IooptCommand, quiet
+from ioopt.cli.lazy import WritingCommand, quiet
 from ioopt.cli.options import PATH, output_option
 from ioopt.errors import UsageError
 from ioopt.formats.cluster import Machine
@@ -70,7 +70,7 @@ def import_command(
             )
         else:
             source = click.argument("source", metavar="SOURCE", type=PATH)
-        return click.command(name=name, cls=IooptCommand, epilog=epilog)(
+        return click.command(name=name, cls=WritingCommand, epilog=epilog)(
             source(command)
         )
 

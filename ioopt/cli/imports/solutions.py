@@ -2,7 +2,7 @@
 
 import click
 
-from ioopt.cli.lazy import IooptCommand, set_option
+from ioopt.cli.lazy import WritingCommand, set_option
 from ioopt.cli.options import PATH, files, format_option, output_option
 from ioopt.cli.solve import exit_code, print_result
 from ioopt.loading import load
@@ -16,7 +16,7 @@ Examples:
 """
 
 
-@click.command(name="sol", cls=IooptCommand, epilog=SOL)
+@click.command(name="sol", cls=WritingCommand, epilog=SOL)
 @click.argument("source", metavar="FILE", type=PATH)
 @click.option(
     "--instance",
