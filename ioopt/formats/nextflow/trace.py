@@ -486,6 +486,12 @@ def read_trace(
     )
 
 
+_NOT_DONE = (
+    "tasks that did not complete are left out, and with them what they left in the "
+    "work directory"
+)
+
+
 def numbered(ids: Iterable[str]) -> list[str]:
     """Return *ids*, with a number behind each that has occurred before.
 
@@ -543,7 +549,7 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
         raise bad_value("name", name, "is no process")
     status = said(row, "status")
     if status and status not in DONE:
-        warnings["tasks that did not complete are left out"].append(name)
+        warnings[_NOT_DONE].append(name)
         return None
     sizes = {key: bytes_of(said(row, key, "0"), key) for key in (read, wrote)}
     seconds = seconds_of(said(row, "realtime", "0"), "realtime")
