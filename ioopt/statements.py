@@ -221,47 +221,61 @@ def false_schedule(
     not compared, but no item of a list may be missing.
     """
     if isinstance(true, Rows):
-        if isinstance(stated, list) and _are_equal(stated, true):
+        if _are_equal(stated, true):
             return []
-        if isinstance(stated, Rows):
-            if stated.equals(true):
-                return []
-            stated = stated.rows()
         true = true.rows()
+        if isinstance(stated, Rows):
+            stated = stated.rows()
     # Most parts are equal to the bit, which plain comparison finds much faster.
     if stated is None or stated == true:
         return []
-    if isinstance(stated, Mapping) and isinstance(true, Mapping):
-        for key in stated:
-            if key not in true:
-                continue  # data that the writer of the file added
-            found = false_schedule(stated[key], true[key], rounding, f"{where}.{key}")
-            if found:
-                return found
-        return []
-    if isinstance(stated, list) and isinstance(true, (list, tuple)):
-        if len(stated) != len(true):
-            text = f"has {len(stated)} parts; the plan's replay gives {len(true)}"
-            return [violation("replay", where, text)]
-        for k, (one, other) in enumerate(_matched(stated, true)):
-            found = false_schedule(one, other, rounding, f"{where}[{k}]")
-            if found:
-                return found
-        return []
-    if same(stated, true, rounding):
-        return []
-    text = f"says {shown(stated)}, the plan's replay gives {shown(true)}"
-    return [violation("replay", where, text)]
+    if _are_lists(stated, true) and len(stated) != len(true):
+        text = f"has {len(stated)} parts; the plan's replay gives {len(true)}"
+        return [violation("replay", where, text)]
+    parts = _parts(stated, true)
+    if parts is None:
+        if same(stated, true, rounding):
+            return []
+        text = f"says {shown(stated)}, the plan's replay gives {shown(true)}"
+        return [violation("replay", where, text)]
+    for place, one, other in parts:
+        found = false_schedule(one, other, rounding, where + place)
+        if found:
+            return found
+    return []
 
 
-def _are_equal(stated: list[Any], true: Rows) -> bool:
-    """Return whether the parts of a list are equal to the rows of *true*."""
+def _are_equal(stated: object, true: Rows) -> bool:
+    """Return whether *stated*, a list or columns, has exactly the rows of *true*."""
+    if isinstance(stated, Rows):
+        return stated.equals(true)
+    if not isinstance(stated, list):
+        return False
     count = 0
     for piece in true.pieces():
         if stated[count : count + len(piece)] != piece:
             return False
         count += len(piece)
     return count == len(stated)
+
+
+def _are_lists(stated: object, true: object) -> bool:
+    """Return whether both values are lists, whose items can be compared."""
+    return isinstance(stated, list) and isinstance(true, (list, tuple))
+
+
+def _parts(stated: Any, true: Any) -> Iterable[tuple[str, Any, Any]] | None:
+    """Pair the parts of two dictionaries or lists, each with its place in the schedule;
+    return None for values without parts.
+    """
+    if isinstance(stated, Mapping) and isinstance(true, Mapping):
+        # Other keys are data that the writer of the file added.
+        known = (key for key in stated if key in true)
+        return ((f".{key}", stated[key], true[key]) for key in known)
+    if _are_lists(stated, true):
+        pairs = enumerate(_matched(stated, true))
+        return ((f"[{k}]", one, other) for k, (one, other) in pairs)
+    return None
 
 
 def _matched(stated: Sequence[Any], true: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
