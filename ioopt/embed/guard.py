@@ -185,11 +185,21 @@ class Guard:
     ) -> tuple[Any, str | None]:
         """Return the value of *wanted* and None; if there is no value in time, return
         None and the reason.
+
+        Without a *deadline*, *wanted* runs in the calling thread.
         """
         if deadline is None:
             return _called(wanted)
         if self._abandoned and (why := self._exhausted()):
             return None, why
+        return self._ask(wanted, deadline, _late(deadline, given))
+
+    def _ask(
+        self, wanted: Callable[[], T], deadline: float, late: str
+    ) -> tuple[Any, str | None]:
+        """Return the value of *wanted* and None; after *deadline* seconds, return None
+        and the reason *late*.
+        """
         worker = self._worker
         # A thread is not alive in a forked child.
         if worker is None or not worker.thread.is_alive():
@@ -201,7 +211,7 @@ class Guard:
             self._abandoned.append(worker.thread)
             worker.wanted.put(None)
             self._worker = None
-            return None, _late(deadline, given)
+            return None, late
 
     def _exhausted(self) -> str | None:
         """Return why the solver is not called again; None if it still is."""
@@ -235,24 +245,16 @@ class Watch(Guard):
         self._why = ""
         self._next_look = float("inf")
 
-    def ask(
-        self,
-        wanted: Callable[[], T],
-        deadline: float | None,
-        given: float | None = None,
+    def _ask(
+        self, wanted: Callable[[], T], deadline: float, late: str
     ) -> tuple[Any, str | None]:
-        """Return the value of *wanted* and None; if there is no value in time, return
-        None and the reason, or end this thread if another one has taken its place.
+        """Do what :meth:`Guard._ask` does in this thread, and end the thread if another
+        one has taken its place.
         """
-        if deadline is None:
-            return _called(wanted)
-        if self._abandoned and (why := self._exhausted()):
-            return None, why
-        why = _late(deadline, given)
         due = time.monotonic() + min(deadline, MAX_WAIT_SECONDS)
         with self._changed:
             self._due = due
-            self._why = why
+            self._why = late
             # Most decisions end before the next look, and wake no other thread.
             if due < self._next_look:
                 self._changed.notify()
@@ -262,7 +264,7 @@ class Watch(Guard):
                 raise _Replaced
             self._due = float("inf")
         if time.monotonic() >= due:
-            return None, why
+            return None, late
         return answer
 
     def serve(
