@@ -25,7 +25,7 @@ class JobColumns(Rows):
     seconds, rates in bytes per second. A ``grant`` or a ``finish`` that did not happen
     is NaN. ``first_node`` is ``NO_NODE`` where a job has none. ``nodes`` are the
     numbers of a job's nodes; None where jobs list none. ``timed`` tells which requests
-    state rates.
+    state rates. A row of ``spans`` has the numbers since, until and rate.
     """
 
     ids: Sequence[JobId]
@@ -42,9 +42,7 @@ class JobColumns(Rows):
     finish: Floats
     timed: Flags
     edges: Ints
-    since: Floats
-    until: Floats
-    rate: Floats
+    spans: Floats
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -54,12 +52,27 @@ class JobColumns(Rows):
         """Return the number of the job of each request."""
         return np.repeat(np.arange(len(self)), np.diff(self.offset))
 
+    @property
+    def since(self) -> Floats:
+        """Return the start of each span, in seconds."""
+        return self.spans[:, 0]
+
+    @property
+    def until(self) -> Floats:
+        """Return the end of each span, in seconds."""
+        return self.spans[:, 1]
+
+    @property
+    def rate(self) -> Floats:
+        """Return the rate during each span, in bytes per second."""
+        return self.spans[:, 2]
+
     def taken(self, places: Ints) -> JobColumns:
         """Return the rows at *places*, in that order."""
         offset, requests = parts_taken(self.offset, places)
         edges: Ints = np.broadcast_to(np.int64(0), len(requests) + 1)
         spans: Ints = np.zeros(0, np.int64)
-        if len(self.since):
+        if len(self.spans):
             edges, spans = parts_taken(self.edges, requests)
         nodes = self.nodes
         return replace(
@@ -78,9 +91,7 @@ class JobColumns(Rows):
             finish=self.finish[requests],
             timed=self.timed[requests],
             edges=edges,
-            since=self.since[spans],
-            until=self.until[spans],
-            rate=self.rate[spans],
+            spans=self.spans[spans],
         )
 
     @classmethod
@@ -172,8 +183,7 @@ class JobColumns(Rows):
             return found
         edges = self.edges[first : last + 1]
         spans = slice(int(edges[0]), int(edges[-1]))
-        columns = self.since[spans], self.until[spans], self.rate[spans]
-        triples = np.column_stack(columns).tolist()
+        triples = self.spans[spans].tolist()
         places = (edges - edges[0]).tolist()
         timed = self.timed[requests].tolist()
         for k, record in enumerate(found):

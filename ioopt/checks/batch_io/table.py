@@ -113,7 +113,6 @@ class Reader:
     def columns(self) -> JobColumns:
         """Return the rows that were read."""
         found = self.requests
-        since, until, rate = np.array(found.numbers, float).reshape(-1, 3).T
         return JobColumns(
             ids=self.ids,
             start=np.array(self.start, float),
@@ -129,9 +128,7 @@ class Reader:
             finish=np.array(found.finish, float),
             timed=np.array(found.timed, bool),
             edges=offsets(found.spans),
-            since=since,
-            until=until,
-            rate=rate,
+            spans=np.array(found.numbers, float).reshape(-1, 3),
         )
 
 
@@ -169,8 +166,6 @@ def read_columns(rows: Objects) -> JobColumns:
     lists = [*of_jobs, *(part for part in rates if part is not None), *spans]
     if not set(map(type, lists)) <= {list} or not set(map(len, spans)) <= {3}:
         raise ValueError("requests or rates are no lists")
-    numbers_of_spans = numbers(Real, [*chain.from_iterable(spans)])
-    since, until, rate = numbers_of_spans.reshape(-1, 3).T
     found = JobColumns(
         ids=names(rows.take("id")),
         start=numbers(Real, rows.take("start_seconds")),
@@ -186,9 +181,7 @@ def read_columns(rows: Objects) -> JobColumns:
         finish=reals_or_nan(Real, requests.take("finish_seconds")),
         timed=np.array([part is not None for part in rates], bool),
         edges=offsets([len(part or ()) for part in rates]),
-        since=since,
-        until=until,
-        rate=rate,
+        spans=numbers(Real, [*chain.from_iterable(spans)]).reshape(-1, 3),
     )
     rows.keys += requests.keys
     return found

@@ -76,9 +76,7 @@ def columns_of(trace: Trace, run: Run) -> JobColumns:
         finish=np.asarray(run.finish, float)[asked],
         timed=np.full(len(request), run.rates is not None),
         edges=edges,
-        since=rates[:, 1],
-        until=rates[:, 2],
-        rate=rates[:, 3],
+        spans=rates[:, 1:],
     )
 
 
