@@ -17,12 +17,13 @@ from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    import pandas as pd
     from pulp import LpProblem
 
     from ioopt import embed as embed
     from ioopt.building import Batch as Batch
     from ioopt.building import Workflow as Workflow
+    from ioopt.comparing import compare as compare
+    from ioopt.comparing import study as study
     from ioopt.comparing.shown import Study as Study
     from ioopt.options import Deadline
     from ioopt.protocols import Incumbents, Simulation
@@ -60,8 +61,12 @@ _LOADED_LATER = {
     "Status": "ioopt.result",
     "StopReason": "ioopt.result",
     "Violation": "ioopt.result",
+    "compare": "ioopt.comparing",
+    "study": "ioopt.comparing",
 }
-"""Names of public classes -> the modules from which they are imported on first use."""
+"""Public classes and functions -> the modules from which they are imported on first
+use.
+"""
 
 
 def load(source: Any) -> Any:
@@ -202,110 +207,6 @@ def solve(
     ).unpacked()
 
 
-def compare(
-    source: Any,
-    solvers: Solver | Sequence[Solver] | None = None,
-    *,
-    measure: str | None = None,
-    time_limit: float | str | None = DEFAULT_TIME_LIMIT_SECONDS,
-    gap: float | None = None,
-    threads: int = 1,
-    seed: int = 0,
-    backend: str | None = None,
-    settings: Mapping[str, object] | None = None,
-    warm_start: object = None,
-    log: str | None = None,
-    wide: bool = False,
-    summary: bool = False,
-    baseline: str | None = None,
-    by: str | None = None,
-) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list) and return a DataFrame with one row
-    for each solver.
-
-    *source* is an instance, a list of them, or a folder of instance files; for several
-    the index of the DataFrame is (instance, solver). If *source* is a file of ``ioopt
-    compare --format json``, its runs are returned and nothing is solved. A solver is a
-    name, ``name:key=value``, ``file.py:function``, ``module:function``, or a function.
-    The other keywords are those of :func:`solve` and apply to every solver; a setting
-    goes only to the solvers that have it. The columns are the status, the measure
-    (default: the kind's first one) with its bound, its gap and its ratio to the best,
-    the seconds of building and solving, and two more metrics. If *wide* is true, the
-    columns are all fields of a result and all metrics.
-
-    If *summary* is true, there is one row for each solver over all instances, with the
-    fields of :class:`ioopt.comparing.summary.SummaryRow` as columns: ratios to
-    *baseline* (default: the kind's baseline or the first solver) with interval, wins,
-    test, mean gap and median time, over verified plans only. With *by*, the name of a
-    setting of the instances' preset such as ``"disk"``, there is such a row for each
-    value of it, and the index is (value, solver).
-
-    >>> found = compare("cycle3", ["minmin", "job-data-present"])
-    >>> found["makespan_seconds"].round(3).to_dict()
-    {'minmin': 9.748, 'job-data-present': 14.12}
-    """
-    from ioopt import comparing
-
-    return comparing.compare(
-        source,
-        solvers,
-        measure=measure,
-        time_limit=time_limit,
-        gap=gap,
-        threads=threads,
-        seed=seed,
-        backend=backend,
-        settings=settings,
-        warm_start=warm_start,
-        log=log,
-        wide=wide,
-        summary=summary,
-        baseline=baseline,
-        by=by,
-    )
-
-
-def study(
-    source: Any,
-    solvers: Solver | Sequence[Solver] | Mapping[str, Solver] | None = None,
-    *,
-    measure: str | None = None,
-    time_limit: float | str | None = DEFAULT_TIME_LIMIT_SECONDS,
-    seed: int = 0,
-    settings: Mapping[str, object] | None = None,
-    baseline: str | None = None,
-    by: str | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> Study:
-    """Compare *solvers* as :func:`compare` does, and return an object that makes the
-    table and the picture of a paper.
-
-    ``print(study)`` shows the table of the command, ``study.summary()`` is a DataFrame,
-    ``study.latex("table.tex")`` and ``study.plot("ratios.pdf", width=85)`` write LaTeX
-    and the picture, and ``study.save("runs.json")`` keeps the runs for the command and
-    for this function. Solvers may have names: ``{"Ours": function, "MinMin":
-    "minmin"}``. Stored runs take *labels* for the names that they have. The other
-    parameters are those of :func:`compare`.
-
-    >>> found = study("cycle3", {"MinMin": "minmin", "JDP": "job-data-present"})
-    >>> found.summary()["ratio"].round(3).to_dict()
-    {'MinMin': 1.0, 'JDP': 1.449}
-    """
-    from ioopt import comparing
-
-    return comparing.study(
-        source,
-        solvers,
-        measure=measure,
-        time_limit=time_limit,
-        seed=seed,
-        settings=settings,
-        baseline=baseline,
-        by=by,
-        labels=labels,
-    )
-
-
 def simulate(
     source: Any,
     plan: object,
@@ -375,7 +276,9 @@ def check(
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public class, or the package ``embed``, on first use."""
+    """Import a public name of another module, or the package ``embed``, on first
+    use.
+    """
     if name in _LOADED_LATER:
         value = getattr(import_module(_LOADED_LATER[name]), name)
     elif name == "embed":

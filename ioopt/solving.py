@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from ioopt import errors, registry
 from ioopt.families import Kind, Metric, SolverSpec
@@ -147,6 +147,23 @@ def with_bounds(
     """
     bounds = kind.stated_bounds(problem, replay.schedule, deadline)
     return replace(replay, metrics={**replay.metrics, **bounds})
+
+
+class SolveKeywords(TypedDict, total=False):
+    """The keywords of :func:`solve` that can hold for several solvers, which a
+    comparison hands on. :func:`ioopt.solve` explains them.
+    """
+
+    measure: str | None
+    time_limit: float | str | None
+    gap: float | None
+    threads: int
+    seed: int
+    backend: str | None
+    settings: Mapping[str, object] | None
+    warm_start: object
+    log: str | None
+    progress: Callable[[Incumbents], None] | None
 
 
 def solve(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from importlib import import_module
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from ioopt import registry
 from ioopt.catalog import resolve, with_folders_opened
@@ -29,12 +29,17 @@ from ioopt.errors import (
 from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
 from ioopt.formats.native import is_sqlite, read_json
 from ioopt.loading import load, problem_from_dict
-from ioopt.options import backend_among, parse_solver, refuse_left_backend
+from ioopt.options import (
+    DEFAULT_TIME_LIMIT_SECONDS,
+    backend_among,
+    parse_solver,
+    refuse_left_backend,
+)
 from ioopt.problems.base import Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
 from ioopt.run_statements import forbids_copies
-from ioopt.solving import solve
+from ioopt.solving import SolveKeywords, solve
 from ioopt.verdict import best_of, own_bound, strongest, strongest_sound
 
 if TYPE_CHECKING:
@@ -55,20 +60,42 @@ def compare(
     source: Any,
     solvers: Solvers | None = None,
     *,
+    measure: str | None = None,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT_SECONDS,
+    gap: float | None = None,
+    threads: int = 1,
+    seed: int = 0,
+    backend: str | None = None,
+    settings: Mapping[str, object] | None = None,
+    warm_start: object = None,
+    log: str | None = None,
     wide: bool = False,
     summary: bool = False,
     baseline: str | None = None,
     by: str | None = None,
-    **options: Any,
 ) -> pd.DataFrame:
-    """Run *solvers* (default: the kind's own list) on *source* and return a DataFrame
-    with one row for each solver, indexed by the solver's name.
+    """Run *solvers* (default: the kind's own list) and return a DataFrame with one row
+    for each solver.
 
-    This is the body of :func:`ioopt.compare`, which explains the parameters and the
-    columns. *options* are keywords of :func:`ioopt.solving.solve`.
+    *source* is an instance, a list of them, or a folder of instance files; for several
+    the index of the DataFrame is (instance, solver). If *source* is a file of ``ioopt
+    compare --format json``, its runs are returned and nothing is solved. A solver is a
+    name, ``name:key=value``, ``file.py:function``, ``module:function``, or a function.
+    The other keywords are those of :func:`ioopt.solve` and apply to every solver; a
+    setting goes only to the solvers that have it. The columns are the status, the
+    measure (default: the kind's first one) with its bound, its gap and its ratio to the
+    best, the seconds of building and solving, and two more metrics. If *wide* is true,
+    the columns are all fields of a result and all metrics.
 
-    >>> table = compare("cycle3", ["minmin", "job-data-present"])
-    >>> table["makespan_seconds"].round(3).to_dict()
+    If *summary* is true, there is one row for each solver over all instances, with the
+    fields of :class:`ioopt.comparing.summary.SummaryRow` as columns: ratios to
+    *baseline* (default: the kind's baseline or the first solver) with interval, wins,
+    test, mean gap and median time, over verified plans only. With *by*, the name of a
+    setting of the instances' preset such as ``"disk"``, there is such a row for each
+    value of it, and the index is (value, solver).
+
+    >>> found = compare("cycle3", ["minmin", "job-data-present"])
+    >>> found["makespan_seconds"].round(3).to_dict()
     {'minmin': 9.748, 'job-data-present': 14.12}
     """
     import pandas as pd
@@ -77,20 +104,31 @@ def compare(
         raise UsageError("baseline: the baseline of a summary: add summary=True")
     if by is not None and not summary:
         raise UsageError("by: the setting of a summary: add summary=True")
-    if summary:
-        return study(source, solvers, baseline=baseline, by=by, **options).summary()
+    options: SolveKeywords = {
+        "measure": measure,
+        "time_limit": time_limit,
+        "gap": gap,
+        "threads": threads,
+        "seed": seed,
+        "backend": backend,
+        "settings": settings,
+        "warm_start": warm_start,
+        "log": log,
+    }
     several, runs = _runs(source, solvers, options)
+    if summary:
+        return _study_of(runs, baseline, by, {}).summary()
     index = ["instance", "solver"] if several else ["solver"]
-    by = runs.measure.name
+    shown = runs.measure.name
     flat = []
     for row in runs.rows:
-        flat.append(row | row["metrics"] | {by: row["value"], "seconds": spent(row)})
+        flat.append(row | row["metrics"] | {shown: row["value"], "seconds": spent(row)})
     frame = pd.DataFrame(flat).set_index(index)
     if wide:
         return frame.drop(columns=["metrics", "options", "versions"])
-    more = [name for name in runs.kind.columns if name != by][:MORE_COLUMNS]
+    more = [name for name in runs.kind.columns if name != shown][:MORE_COLUMNS]
     return frame.reindex(
-        columns=["status", by, "bound", "gap", "ratio_to_best", "seconds", *more]
+        columns=["status", shown, "bound", "gap", "ratio_to_best", "seconds", *more]
     )
 
 
@@ -98,23 +136,52 @@ def study(
     source: Any,
     solvers: Solvers | Mapping[str, Solver] | None = None,
     *,
+    measure: str | None = None,
+    time_limit: float | str | None = DEFAULT_TIME_LIMIT_SECONDS,
+    seed: int = 0,
+    settings: Mapping[str, object] | None = None,
     baseline: str | None = None,
     by: str | None = None,
     labels: Mapping[str, str] | None = None,
-    **options: Any,
 ) -> Study:
-    """Run *solvers* on *source* and return the comparison. This is the body of
-    :func:`ioopt.study`, which explains the parameters.
+    """Compare *solvers* as :func:`compare` does, and return an object that makes the
+    table and the picture of a paper.
+
+    ``print(study)`` shows the table of the command, ``study.summary()`` is a DataFrame,
+    ``study.latex("table.tex")`` and ``study.plot("ratios.pdf", width=85)`` write LaTeX
+    and the picture, and ``study.save("runs.json")`` keeps the runs for the command and
+    for this function. Solvers may have names: ``{"Ours": function, "MinMin":
+    "minmin"}``. Stored runs take *labels* for the names that they have. The other
+    parameters are those of :func:`compare`.
+
+    >>> found = study("cycle3", {"MinMin": "minmin", "JDP": "job-data-present"})
+    >>> found.summary()["ratio"].round(3).to_dict()
+    {'MinMin': 1.0, 'JDP': 1.449}
     """
+    options: SolveKeywords = {
+        "measure": measure,
+        "time_limit": time_limit,
+        "seed": seed,
+        "settings": settings,
+    }
+    _, runs = _runs(source, solvers, options)
+    return _study_of(runs, baseline, by, labels or {})
+
+
+def _study_of(
+    runs: Runs, baseline: str | None, by: str | None, labels: Mapping[str, str]
+) -> Study:
+    """Return the comparison that *runs* make, under the *labels* of their solvers."""
     from ioopt.comparing.shown import Study
 
-    _, runs = _runs(source, solvers, options)
-    given = [f"{solver}={label}" for solver, label in (labels or {}).items()]
+    given = [f"{solver}={label}" for solver, label in labels.items()]
     return Study(told_again(runs, baseline, given), by)
 
 
 def _runs(
-    source: Any, solvers: Solvers | Mapping[str, Solver] | None, options: Json
+    source: Any,
+    solvers: Solvers | Mapping[str, Solver] | None,
+    options: SolveKeywords,
 ) -> tuple[bool, Runs]:
     """Return whether *source* may be several instances, and the runs of *solvers* on
     it, or those that it has stored.
@@ -169,7 +236,7 @@ def _opened_all(source: Any) -> tuple[bool, list[Problem | Runs]]:
 def _run_all(
     problems: Sequence[Any],
     solvers: Solvers | Mapping[str, Solver] | None,
-    options: Mapping[str, Any],
+    options: SolveKeywords,
 ) -> Runs:
     """Run *solvers* on all *problems*, until the user interrupts."""
     rows: list[Row] = []
@@ -184,48 +251,33 @@ def _run_all(
 def compare_rows(
     source: Any,
     solvers: Solvers | Mapping[str, Solver] | None = None,
-    *,
-    measure: str | None = None,
-    settings: Mapping[str, object] | None = None,
-    **options: Any,
+    **options: Unpack[SolveKeywords],
 ) -> list[Row]:
     """Return the rows of :func:`compare` as dictionaries; each is a result without plan
     and schedule.
 
-    The keys of a mapping of solvers are the names of their rows. *settings* go to every
-    solver that knows them, and ``backend`` goes to every solver
-    that has it. A setting or backend that no solver knows is a UsageError. A solver
-    that fails, that breaks a rule, or whose backend is not installed has a row with
-    status ``error`` and no figures. A solver that cannot take the instance has a row
-    with status ``does not apply``. The other solvers still run. After an interruption
-    no further solver is run.
+    The keys of a mapping of solvers are the names of their rows. ``settings`` go to
+    every solver that knows them, and ``backend`` goes to every solver that has it. A
+    setting or backend that no solver knows is a UsageError. A solver that fails, that
+    breaks a rule, or whose backend is not installed has a row with status ``error`` and
+    no figures. A solver that cannot take the instance has a row with status ``does not
+    apply``. The other solvers still run. After an interruption no further solver is
+    run.
     """
     problem = load(source)
     kind = registry.kind_of_problem(problem)
-    by = measure_of(kind, measure)
-    if isinstance(solvers, str) or callable(solvers):
-        solvers = [solvers]
-    if solvers is not None and not isinstance(solvers, Iterable):
-        raise UsageError(f"solvers: wanted names or functions, not {solvers!r:.40}")
-    common = settings or {}
-    if solvers and isinstance(solvers, Mapping):
-        chosen = [
-            _chosen(kind, solver, common)._replace(text=name)
-            for name, solver in solvers.items()
-        ]
-    else:
-        chosen = [
-            _chosen(kind, solver, common)
-            for solver in solvers or default_solvers(kind, problem)
-        ]
+    by = measure_of(kind, options.get("measure"))
+    common = options.get("settings") or {}
+    chosen = _choices(kind, problem, solvers, common)
     _require_known(common, chosen)
     options["backend"] = _backend_of(options.get("backend"), chosen)
+    options["measure"] = by.name
     rows: list[Row] = []
     shared = None
     try:
         _load_shared(kind, [row.spec for row in chosen])
         for choice in chosen:
-            answer = _run(problem, kind, choice, {"measure": by.name, **options})
+            answer = _run(problem, kind, choice, options)
             rows.append(_row(answer, choice, kind))
             if interrupted(rows):
                 break
@@ -400,6 +452,29 @@ class _Choice(NamedTuple):
     settings: Mapping[str, object]
 
 
+def _choices(
+    kind: Kind,
+    problem: Problem,
+    solvers: Solvers | Mapping[str, Solver] | None,
+    common: Mapping[str, object],
+) -> list[_Choice]:
+    """Return the chosen *solvers*, by default those of the kind for *problem*; the keys
+    of a mapping name them.
+    """
+    if isinstance(solvers, str) or callable(solvers):
+        solvers = [solvers]
+    if solvers is not None and not isinstance(solvers, Iterable):
+        raise UsageError(f"solvers: wanted names or functions, not {solvers!r:.40}")
+    if not solvers:
+        solvers = default_solvers(kind, problem)
+    if isinstance(solvers, Mapping):
+        return [
+            _chosen(kind, solver, common)._replace(text=name)
+            for name, solver in solvers.items()
+        ]
+    return [_chosen(kind, solver, common) for solver in solvers]
+
+
 def _chosen(
     kind: Kind, solver: str | Callable[..., object], common: Mapping[str, object]
 ) -> _Choice:
@@ -429,20 +504,18 @@ class _Answer(NamedTuple):
 
 
 def _run(
-    problem: Problem, kind: Kind, choice: _Choice, options: Mapping[str, Any]
+    problem: Problem, kind: Kind, choice: _Choice, options: SolveKeywords
 ) -> _Answer:
     """Run one solver and return its answer; a failure, or an instance that the solver
     cannot take, is also an answer.
     """
     spec = choice.spec
-    given = dict(options)
+    given: SolveKeywords = {**options, "settings": choice.settings}
     if given.get("backend") not in spec.backends:
-        given.pop("backend", None)  # heuristics need no backend
+        given["backend"] = None  # heuristics need no backend
     try:
         # The kind's bound is the same for all rows: _common_bound computes it once.
-        result = solve(
-            problem, choice.solver, settings=choice.settings, bound=False, **given
-        )
+        result = solve(problem, choice.solver, bound=False, **given)
     except BackendMissingError as error:
         return _failed(problem, kind, choice, str(error), error.exit_code)
     except NotApplicableError as error:
