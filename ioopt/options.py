@@ -329,7 +329,9 @@ def parse_solver(text: str) -> tuple[str, dict[str, str]]:
     function, _, rest = words.partition(":")
     if function and "=" not in function:
         name, words = f"{name}:{function}", rest
-    return name, parse_assignments(words.split(",")) if words else {}
+    if not words:
+        return name, {}
+    return name, parse_assignments(words.split(","), f"solver {shown(text)}")
 
 
 def parse_assignments(

@@ -41,6 +41,8 @@ MATH = re.compile(r"\$[^$\n]+\$")
 """Math in a text, between two dollar signs, as LaTeX and matplotlib read it."""
 GAP = 2
 """Characters between two columns of a text table."""
+NARROWEST = 12
+"""The least number of characters in a line of a name that is folded."""
 
 
 def terminal_width() -> int:
@@ -58,6 +60,7 @@ def render(
     width: int | None = None,
     keep: int | None = None,
     wrap: int = 0,
+    fold: bool = False,
     sides: str | None = None,
     groups: Sequence[tuple[str, int]] = (),
 ) -> str:
@@ -69,8 +72,9 @@ def render(
 
     A text table is at most *width* characters wide (None: no limit). If it does not
     fit, the columns from index *keep* on are dropped, the rightmost first (None: none
-    is dropped). Text in the last *wrap* columns continues on further lines; other text
-    that is too long ends in an ellipsis.
+    is dropped). Text in the last *wrap* columns continues on further lines, and so do
+    names in the first column if *fold* is true, down to :data:`NARROWEST` characters;
+    no other column is then cut. Else text that is too long ends in an ellipsis.
     """
     if form == "csv":
         out = io.StringIO()
@@ -83,7 +87,10 @@ def render(
         return _latex(headers, rows, sides, groups)
     limit = EVERYTHING if width is None or form == "markdown" else width
     count = fitting(headers, rows, limit, keep) if limit < EVERYTHING else len(headers)
-    table = _table(headers[:count], [row[:count] for row in rows], form, wrap)
+    shown = [row[:count] for row in rows]
+    if fold and limit < EVERYTHING:
+        shown, limit = _with_names_folded(headers[:count], shown, limit)
+    table = _table(headers[:count], shown, form, wrap)
     lines = _text(table, limit).splitlines()
     return "\n".join(line.rstrip() for line in lines if line.strip()) + "\n"
 
@@ -105,12 +112,62 @@ def fitting(
     return count
 
 
+def _with_names_folded(
+    headers: Sequence[str], rows: Sequence[Row], width: int
+) -> tuple[list[Row], int]:
+    """Return *rows* with the names in their first column folded so that the table fits
+    into *width* characters, and the width that it then needs, which may be larger.
+    """
+    others = sum(
+        GAP + _width([header, *(show(row[k]) for row in rows)])
+        for k, header in enumerate(headers)
+        if k
+    )
+    room = max(width - others, NARROWEST)
+    names = [folded(show(row[0]), room) for row in rows]
+    shown: list[Row] = [(name, *row[1:]) for name, row in zip(names, rows, strict=True)]
+    return shown, max(width, others + _width([headers[0], *names]))
+
+
 def _width(texts: Sequence[str]) -> int:
     """Return the number of characters that a column of *texts* takes on a terminal."""
     from rich.cells import cell_len
 
     lines = "\n".join(texts).splitlines()
     return max(map(cell_len, lines), default=0)
+
+
+def folded(text: str, most: int) -> str:
+    """Return *text* in lines of at most *most* characters, broken after a sign that
+    separates settings, or else within one.
+
+    >>> folded("link-aware:evaluations=200,seed=1", 21)
+    'link-aware:\\nevaluations=200,\\nseed=1'
+    """
+    lines = [""]
+    for part in re.findall(rf"(?:{MATH.pattern}|.)*?(?:[:,/ ]|$)", text):
+        if lines[-1] and drawn_length(lines[-1] + part.rstrip()) > most:
+            lines.append("")
+        while drawn_length(part.rstrip()) > most and not MATH.search(part):
+            end = part.rfind("=", 0, most) + 1
+            end = end or max(part.rfind(sign, 0, most) for sign in "_-") + 1 or most
+            lines[-1] = part[:end]
+            lines.append("")
+            part = part[end:]
+        lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines if line.strip())
+
+
+def drawn_length(text: str) -> int:
+    """Return about how many characters wide *text* is when it is drawn; a command of
+    its math is one sign.
+
+    >>> drawn_length(r"Ours ($\\sigma=0.3$)")
+    12
+    """
+    for math in MATH.findall(text):
+        text = text.replace(math, re.sub(r"\\[a-zA-Z]+ ?", "x", math).strip("$"))
+    return len(text)
 
 
 def _is_numeric(rows: Sequence[Row], k: int) -> bool:
@@ -189,11 +246,11 @@ def _table(headers: Sequence[str], rows: Sequence[Row], form: Form, wrap: int) -
     table = Table(box=style, show_edge=markdown, pad_edge=False, padding=padding)
     for k, header in enumerate(headers):
         numeric = _is_numeric(rows, k)
-        folded = not markdown and k >= len(headers) - wrap
+        wrapped = not markdown and k >= len(headers) - wrap
         table.add_column(
             header,
             justify="right" if numeric else "left",
-            no_wrap=not folded,
+            no_wrap=not wrapped,
             overflow="ellipsis",
         )
     for row in rows:

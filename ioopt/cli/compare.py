@@ -2,7 +2,6 @@
 one table by one measure.
 """
 
-import re
 from collections.abc import Sequence
 
 import click
@@ -24,6 +23,7 @@ from ioopt.comparing import (
 from ioopt.comparing import table as text
 from ioopt.comparing.joined import joined
 from ioopt.comparing.measures import Row
+from ioopt.comparing.notes import remarks_on, went_wrong
 from ioopt.comparing.runs import (
     Runs,
     baseline_of,
@@ -40,12 +40,10 @@ from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind
 from ioopt.formats.native import write_text
 from ioopt.options import parse_solver
 from ioopt.plot.page import check_target, save
-from ioopt.problems.base import OTHER_WAITS, SYNTHETIC_IO, Json, Problem
+from ioopt.problems.base import Json, Problem
 from ioopt.registry import measure_of
-from ioopt.result import Status, Violation
-from ioopt.solving import COUNTED_VIOLATIONS
+from ioopt.result import Status
 from ioopt.tables import say, terminal_width
-from ioopt.units import counted
 
 SLOW = {ANYTIME, BOUND, EXACT, REFERENCE}
 """Abilities of solvers that may use their whole time limit, or that do not compete."""
@@ -153,7 +151,9 @@ def compare(
     width = None if wide else terminal_width()
     content = rendered(runs, form, width, by, chosen, wide=wide)
     write_text(output or "-", content)
-    _tell([row for row in runs.rows if _went_wrong(row) or not (stored or quiet())])
+    telling = [row for row in runs.rows if went_wrong(row) or not (stored or quiet())]
+    for line in remarks_on(telling, is_printed):
+        say(line)
     if picture is not None:
         axes = drawn(runs, by, plot_width)
         save(axes, picture, exact=plot_width is not None)
@@ -301,57 +301,6 @@ def _rivals(
     if not quiet():
         say(f"note: {solvers[0]} is compared with {', '.join(quick)}")
     return tuple(quick)
-
-
-FIGURE = re.compile(r"(?<!\.py:)\b\d[\d.]*(e[-+]?\d+)?|'[^']*'")
-"""A number or a quoted name in a note, but no line number of a file."""
-
-
-def _tell(rows: Sequence[Row]) -> None:
-    """Print notes and violations on standard error: one line for each kind of note of a
-    solver, and one for its violations, with the number of instances.
-
-    Notes that differ only in numbers and quoted names are of one kind; the line is that
-    of the first instance. Solvers with the same line share it.
-    """
-    said: dict[tuple[str, str], dict[str, str]] = {}
-    for row in rows:
-        for note in filter(is_printed, row["notes"]):
-            if note.startswith((SYNTHETIC_IO, OTHER_WAITS)):
-                continue  # printed once, under the table
-            if row["violations"] and note.startswith(COUNTED_VIOLATIONS):
-                continue  # printed below
-            line = note.removeprefix(row["solver"]).removeprefix(":").lstrip()
-            alike = said.setdefault((row["solver"], FIGURE.sub("#", line)), {})
-            alike.setdefault(row["instance"], line)
-    told: dict[tuple[str, str], list[str]] = {}
-    for (solver, _), lines in said.items():
-        line = next(iter(lines.values()))
-        told.setdefault((_where(list(lines)), line), []).append(solver)
-    for (where, line), solvers in told.items():
-        say(f"note: {where}: {', '.join(solvers)}: {line}")
-    broken: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["violations"]:
-            broken.setdefault(row["solver"], []).append(row)
-    for solver, wrong in broken.items():
-        count = sum(len(row["violations"]) for row in wrong)
-        such = ", such as" if count > 1 else ":"
-        example = Violation(**wrong[0]["violations"][0])
-        line = f"{counted(count, 'violation')}{such} {example}"
-        names = [row["instance"] for row in wrong]
-        say(f"violation: {_where(names)}: {solver}: {line}")
-
-
-def _went_wrong(row: Row) -> bool:
-    """Return whether a row has an error, which is told even where notes are not."""
-    return bool(row["violations"]) or row["status"] == Status.ERROR
-
-
-def _where(instances: Sequence[str]) -> str:
-    """Return the name of the first of *instances*, with the number of the others."""
-    more = len(instances) - 1
-    return f"{instances[0]} and {more} more" if more else instances[0]
 
 
 def _exit_code(rows: Sequence[Row]) -> int:

@@ -35,7 +35,7 @@ from ioopt.options import (
     parse_solver,
     refuse_left_backend,
 )
-from ioopt.problems.base import Json, Problem
+from ioopt.problems.base import Json, Problem, first_repeated
 from ioopt.registry import measure_of
 from ioopt.result import Result, Status, StopReason
 from ioopt.run_statements import forbids_copies
@@ -58,7 +58,7 @@ Solvers = Solver | Sequence[Solver]
 
 def compare(
     source: Any,
-    solvers: Solvers | None = None,
+    solvers: Solvers | Mapping[str, Solver] | None = None,
     *,
     measure: str | None = None,
     time_limit: float | str | None = DEFAULT_TIME_LIMIT_SECONDS,
@@ -472,7 +472,15 @@ def _choices(
             _chosen(kind, solver, common)._replace(text=name)
             for name, solver in solvers.items()
         ]
-    return [_chosen(kind, solver, common) for solver in solvers]
+    chosen = [_chosen(kind, solver, common) for solver in solvers]
+    twice = first_repeated([choice.text for choice in chosen])
+    if twice:
+        name = chosen[twice[0]].text
+        raise UsageError(
+            f"two solvers are called {name!r}: leave one out or, in Python, name them: "
+            "{'A': one, 'B': other}"
+        )
+    return chosen
 
 
 def _chosen(

@@ -2,11 +2,12 @@
 
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ioopt import registry
 from ioopt.comparing.measures import standing
+from ioopt.comparing.summary import why_left_out
 from ioopt.errors import UsageError
 from ioopt.families import EXACT as PROVES
 from ioopt.metrics import (
@@ -18,8 +19,6 @@ from ioopt.metrics import (
 )
 from ioopt.plot.layout import (
     CHARACTER,
-    drawn_length,
-    folded,
     label_axis,
     legend_below,
     legend_beside,
@@ -30,6 +29,7 @@ from ioopt.plot.layout import (
 )
 from ioopt.plot.palette import BOUND, EXACT, HEURISTIC, LIMIT, OTHERS, series
 from ioopt.problems.base import Json
+from ioopt.tables import drawn_length, folded
 from ioopt.units import counted
 from ioopt.verdict import heading as heading_of
 from ioopt.verdict import strongest
@@ -160,13 +160,13 @@ def _fit_paper(axes: Any, width: float) -> None:
 
 class RatioPanel(NamedTuple):
     """The ratios of each solver, which one panel of a picture shows below its
-    *heading*. Solvers that *answered* lack a ratio because the baseline has no plan for
-    the same instance.
+    *heading*. *left_out* says why solvers have no value; others lack a ratio where the
+    baseline has no plan for the same instances.
     """
 
     ratios: Mapping[str, Sequence[Pair]]
     heading: str = ""
-    answered: Set[str] = frozenset()
+    left_out: Mapping[str, str] = {}
 
 
 def _ratios(
@@ -211,7 +211,12 @@ def _ratio_panel(
                 pair = Pair(base_of(row), row["ratio_to_best"])
                 found[row["solver"]].append(pair)
     answered = {row["solver"] for row in rows if row["value"] is not None}
-    return RatioPanel(found, heading, answered)
+    left_out = {
+        row["solver"]: str(why_left_out(row, ""))
+        for row in rows
+        if row["solver"] not in answered
+    }
+    return RatioPanel(found, heading, left_out)
 
 
 def plot_ratios(
@@ -322,8 +327,10 @@ def _draw_panel(
     """
     for place, (name, pairs) in enumerate(panel.ratios.items()):
         if not pairs:
-            why = " no pair" if name in panel.answered else " no answer"
-            axes.text(1.0, place, why, va="center", fontsize="small", style="italic")
+            why = panel.left_out.get(name, "no pair")
+            axes.text(
+                1.0, place, f" {why}", va="center", fontsize="small", style="italic"
+            )
             continue
         mean = _draw_ratios(axes, place, pairs)
         if mean is not None and above:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ioopt.comparing import table as text
 from ioopt.comparing.measures import Row, synthetic_footnote
+from ioopt.comparing.notes import remarks_on, went_wrong
 from ioopt.comparing.picture import plot_comparison
 from ioopt.comparing.runs import Runs, baseline_of, parts_by, value_of
 from ioopt.comparing.summary import baseline_ratios, summary_rows
@@ -170,7 +171,11 @@ class Study:
         write_text(target, dump_json(self.runs.document(self.by)))
 
     def __str__(self) -> str:
-        return rendered(self.runs, "table", WIDTH, self.by)
+        table = rendered(self.runs, "table", WIDTH, self.by)
+        failed = list(
+            remarks_on([row for row in self.runs.labelled().rows if went_wrong(row)])
+        )
+        return "\n".join([table, *failed]) if failed else table
 
 
 def summary_frame(runs: Runs, by: str | None) -> pd.DataFrame:

@@ -71,7 +71,7 @@ def comparison_text(
             count = ESSENTIAL + 1
         most_dropped = max(most_dropped, len(headers) - count)
         lines = [line[:count] for line in cells]
-        table = render(headers[:count], lines, form, width=width)
+        table = render(headers[:count], lines, form, width=width, fold=True)
         heading = f"{name}, by {measure}"
         bound = shown.best_bound()
         if bound is not None:
@@ -306,7 +306,7 @@ class _Summary:
         lines = iter(self.lines)
         for told, length in self.lengths.items():
             shown = list(islice(lines, length))
-            table = render(headers, shown, form, width=width, keep=keep)
+            table = render(headers, shown, form, width=width, keep=keep, fold=True)
             below = remarks(self.own[told], form, width)
             texts.append(headed(self.headings[told], table, form, width) + below)
         if len(texts) > 1:
@@ -520,5 +520,5 @@ def baseline_text(
             "solver\n"
         )
     heading = f"ratios to {baseline}, geometric means of pairs by instance"
-    table = render(headers, cells, form, width=width)
+    table = render(headers, cells, form, width=width, fold=True)
     return headed(heading, table, form, width)

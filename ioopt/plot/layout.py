@@ -230,38 +230,6 @@ def without_workflows(name: str) -> str:
     return re.sub(r"^(\w+:)+(?=\w)", "", name)
 
 
-def folded(text: str, most: int) -> str:
-    """Return *text* in lines of at most *most* characters, broken after a sign that
-    separates settings, or else within a name.
-
-    >>> folded("link-aware:evaluations=200", 21)
-    'link-aware:\\nevaluations=200'
-    """
-    lines = [""]
-    for part in re.findall(rf"(?:{MATH.pattern}|.)*?(?:[:,=/ ]|$)", text):
-        if lines[-1] and drawn_length(lines[-1] + part.rstrip()) > most:
-            lines.append("")
-        while drawn_length(part.rstrip()) > most and not MATH.search(part):
-            end = max(part.rfind(sign, 0, most) for sign in "_-") + 1 or most
-            lines[-1] = part[:end]
-            lines.append("")
-            part = part[end:]
-        lines[-1] += part
-    return "\n".join(line.rstrip() for line in lines if line.strip())
-
-
-def drawn_length(text: str) -> int:
-    """Return about how many characters wide *text* is when it is drawn; a command of
-    its math is one sign.
-
-    >>> drawn_length(r"Ours ($\\sigma=0.3$)")
-    12
-    """
-    for math in MATH.findall(text):
-        text = text.replace(math, re.sub(r"\\[a-zA-Z]+ ?", "x", math).strip("$"))
-    return len(text)
-
-
 def require_math(text: str) -> None:
     """Raise UsageError if *text* has math that matplotlib cannot draw."""
     from matplotlib.mathtext import MathTextParser

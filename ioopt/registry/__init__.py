@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from importlib import metadata
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from types import ModuleType
@@ -484,8 +484,7 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
     if isinstance(wanted, str):
         name = wanted
     else:
-        plain = getattr(wanted, "__qualname__", type(wanted).__name__)
-        name = f"{wanted.__module__}:{plain}"
+        name = _called(wanted)
     if _OWN_REFUSED:
         raise UsageError(f"solver {name!r} is not a listed one; {_OWN_REFUSED[0]}")
     function = _find(wanted) if isinstance(wanted, str) else wanted
@@ -507,6 +506,17 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
         "outside",
         settings=settings,
     )
+
+
+def _called(function: Callable[..., object]) -> str:
+    """Return the name of a *function* of the user: ``module:name``, and for a partial
+    one that of what it calls, with the keywords as settings.
+    """
+    if isinstance(function, partial):
+        given = ",".join(f"{key}={value}" for key, value in function.keywords.items())
+        return f"{_called(function.func)}:{given}" if given else _called(function.func)
+    plain = getattr(function, "__qualname__", type(function).__name__)
+    return f"{function.__module__}:{plain}"
 
 
 def _find(target: str) -> object:

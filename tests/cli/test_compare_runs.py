@@ -18,7 +18,7 @@ from ioopt.comparing.joined import joined
 from ioopt.comparing.picture import plot_comparison
 from ioopt.comparing.runs import runs_in
 from ioopt.metrics import PairedRatio, geometric_mean, paired_ratios, signed_rank_p
-from ioopt.plot.layout import folded
+from ioopt.tables import folded
 
 MINE = ("--solver", "mine.py:in_turn", "--solver", "minmin")
 
@@ -397,12 +397,12 @@ def test_a_picture_needs_a_pair(run, many, tmp_path):
     assert "no picture: no instance has verified plans of mine.py:gives_up" in err
     rows = json.loads(run(*asked, "--format", "json")[1])["rows"]
     axes = plot_comparison(rows, "makespan_seconds", "minmin")
-    assert [text.get_text() for text in axes.texts].count(" no answer") == 1
+    assert [text.get_text() for text in axes.texts].count(" failed") == 1
     odd = ("--solver", "mine.py:odd", "--solver", "mine.py:even")
     rows = json.loads(run(*asked, *odd, "--format", "json")[1])["rows"]
     axes = plot_comparison(rows, "makespan_seconds", "mine.py:odd")
     told = [text.get_text() for text in axes.texts]
-    assert (told.count(" no pair"), told.count(" no answer")) == (1, 1)
+    assert (told.count(" no pair"), told.count(" failed")) == (1, 1)
 
 
 def test_names_in_pictures_are_folded_not_cut(run, many):
@@ -463,10 +463,66 @@ def test_a_narrow_picture_has_names_above_and_shows_its_intervals(run, many, wid
         ("abc_defghij", ["abc_", "defghi", "j"]),
         ("abcdefghij", ["abcdef", "ghij"]),
         ("abcdef:x", ["abcdef", ":x"]),
+        ("f:k=1,lm=12345", ["f:k=1,", "lm=", "12345"]),
     ],
 )
 def test_names_are_folded_after_signs(text, lines):
     assert folded(text, 6).split("\n") == lines
+
+
+def test_a_narrow_table_folds_names_and_cuts_no_figure(run, many):
+    """The columns beside the name take 63 of 80 characters, or 25 for one instance."""
+    long = "mine.py:in_turn:first_of_all_nodes=false,second=no"
+    (many.parent / "mine.py").write_text(
+        "def in_turn(problem, first_of_all_nodes=True, second=True):\n"
+        "    nodes = [node.id for node in problem.nodes]\n"
+        "    queues = {node: [] for node in nodes}\n"
+        "    for k, task in enumerate(problem.tasks):\n"
+        "        queues[nodes[k % len(nodes)]].append(task.id)\n"
+        "    return queues\n"
+    )
+    names = ("--solver", long, "--solver", "minmin")
+    for words in (("many",), ("cycle3",), ("many", "--baseline", "minmin")):
+        out = run("compare", *words, *names)[1]
+        table = out[: out.find("ratio: geometric")] if "many" in words else out
+        assert "\u2026" not in table
+        assert max(map(len, table.splitlines())) <= 80
+        assert not any(line.startswith(long) for line in table.splitlines()[4:])
+    frame = ioopt.compare("many", [long, "minmin"], summary=True)
+    out = run("compare", "many", *names)[1]
+    assert f"{frame.loc['minmin', 'ratio']:.3f}" in out
+
+
+def test_two_solvers_of_one_name_are_refused(run, many):
+    """Runs of both would be one line of the summary."""
+    one, other = (lambda problem: None), (lambda problem: None)
+    for pair in ([one, other], ["minmin", "minmin"]):
+        for call in (ioopt.study, ioopt.compare):
+            with pytest.raises(ioopt.errors.UsageError, match="two solvers are called"):
+                call("cycle3", pair)
+    code, _, err = run("compare", "cycle3", "--solver", "minmin", "--solver", "minmin")
+    assert code == 2 and "two solvers are called 'minmin': leave one out" in err
+
+    def of_node(problem, k=0):
+        return None
+
+    pair = [partial(of_node, k=k) for k in (1, 2)]
+    names = ioopt.study("cycle3", pair).runs.solvers
+    assert [name.rpartition(":")[2] for name in names] == ["k=1", "k=2"]
+    code, _, err = run("compare", "cycle3", "--solver", "mine.py:in_turn:room")
+    assert (
+        code == 2 and "solver 'mine.py:in_turn:room' wants KEY=VALUE, not 'room'" in err
+    )
+
+
+def test_a_printed_study_says_why_a_solver_failed(run, many):
+    def forgets(problem):
+        return {node.id: [] for node in problem.nodes}
+
+    study = ioopt.study("many", {"minmin": "minmin", "mine": forgets})
+    last = str(study).splitlines()[-1]
+    assert last.startswith("note: ") and " and 5 more: mine: " in last
+    assert "is in no queue" in last
 
 
 def test_pictures_of_stored_runs_are_equal_to_the_byte(run, many, tmp_path):
