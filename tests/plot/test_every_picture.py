@@ -390,7 +390,7 @@ def test_a_comparison_of_several_instances_is_one_picture_of_ratios():
         row(f"i{k}", "b", 10.0 * ratio, ratio_to_best=ratio)
         for k, ratio in enumerate((2.0, 1.0, 1.5))
     ]
-    rows.append(row("i0", "c", None))
+    rows.append(row("i0", "c", None) | {"violations": []})
     for baseline, solvers in (
         (None, ["a (n = 3)", "b (n = 3)", "c (n = 0)"]),
         ("a", ["b (n = 3)", "c (n = 0)"]),
