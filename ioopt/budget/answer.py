@@ -158,19 +158,6 @@ def _more_samples(problem: WorkDirectoryProblem) -> Json | None:
     return factor and {"factor": factor, "once": once_only(problem)}
 
 
-def _stay_one(more: Json | None) -> list[str]:
-    """Return a note for each process of several tasks that is not copied with the
-    samples.
-    """
-    rows = more["once"] if more else ()
-    return [
-        f"{row['process']}: {row['tasks']} tasks name no sample and are not copied; if "
-        "they belong to samples, copy the whole run (--copies in place of --samples)"
-        for row in rows
-        if row["tasks"] > 1
-    ]
-
-
 class Inquiry:
     """Answer questions about a work directory one after the other, and collect the
     answers in ``found``.
@@ -229,7 +216,7 @@ class Inquiry:
             "curve": [],
             "noise": None,
             "cut": None,
-            "notes": _stay_one(_more_samples(problem)),
+            "notes": [],
         }
 
     def part(self, share: float) -> Deadline:
@@ -327,23 +314,40 @@ class Inquiry:
         """Tell whether the workflow fits, whatever tasks read and in noisy runs; return
         whether a way is known by which an engine can run.
 
-        If not all noisy runs of Nextflow keep the quota, or few of another engine that
-        looks at no bytes, look for a safer way. So do if not all noisy runs keep it
-        with the setting of the dispatcher and a limit.
+        If not all noisy runs keep the quota, look for a safer way: other caps where
+        caps were computed for Nextflow, else a setting of the dispatcher and a limit.
         """
         self._ask_fit(noise)
         self._ask_quota_of_caps(noise)
-        fits = self.found["fits"]
-        if fits["way"] in ("default", "nextflow"):
+        if self.found["fits"]["way"] in ("default", "nextflow"):
             if self.found["nextflow"] is not None:
                 self._ask_safer_caps(noise)
-            elif fits["safety"] == "unsafe":
-                self.default_is_safe = False
-                self.ask_setting()
-                self._ask_fit(noise)
-        if self.found["fits"]["way"] == "setting":
+            else:
+                self._ask_setting_for_default(noise)
+        elif self.found["fits"]["way"] == "setting":
             self._ask_safer_setting(noise)
         return self.found["fits"]["way"] in WAYS
+
+    def _ask_setting_for_default(self, noise: Noise) -> None:
+        """Find a setting of the dispatcher, unless all noisy runs of the default keep
+        the quota. Where most do, the default remains if no setting is safe.
+
+        So a larger quota does not lose a setting that is safe with a smaller one.
+        """
+        kept = ("setting", "fits", "noise")
+        first = {key: self.found[key] for key in kept}
+        if first["fits"]["safety"] in ("safe", None):
+            return
+        self.default_is_safe = False
+        self.ask_setting()
+        self._ask_fit(noise)
+        if self.found["fits"]["way"] == "setting":
+            self._ask_safer_setting(noise)
+        fits = self.found["fits"]
+        safe = fits["safety"] == "safe" and fits["answer"] == first["fits"]["answer"]
+        if first["fits"]["safety"] == "tight" and not safe:
+            self.default_is_safe = True
+            self.found |= first
 
     def _ask_quota_of_caps(self, noise: Noise) -> None:
         """Find the quota that all noisy runs keep with the caps of the least peak, if
