@@ -186,6 +186,7 @@ class Inquiry:
         )
         self.refused = self.question.refused()
         self.default_is_safe = True  # until noisy runs say otherwise
+        self.caps_are_safe = True
         meta = problem.meta or {}
         self.found: Json = {
             "format": "ioopt/budget",
@@ -315,39 +316,44 @@ class Inquiry:
         whether a way is known by which an engine can run.
 
         If not all noisy runs keep the quota, look for a safer way: other caps where
-        caps were computed for Nextflow, else a setting of the dispatcher and a limit.
+        caps were computed for Nextflow; a setting of the dispatcher and a limit where
+        none were, or where few runs keep the quota with any.
         """
         self._ask_fit(noise)
         self._ask_quota_of_caps(noise)
         if self.found["fits"]["way"] in ("default", "nextflow"):
             if self.found["nextflow"] is not None:
                 self._ask_safer_caps(noise)
-            else:
-                self._ask_setting_for_default(noise)
+            if not self.found["nextflow"] or self.found["fits"]["safety"] == "unsafe":
+                self._ask_setting_instead(noise)
         elif self.found["fits"]["way"] == "setting":
             self._ask_safer_setting(noise)
         return self.found["fits"]["way"] in WAYS
 
-    def _ask_setting_for_default(self, noise: Noise) -> None:
-        """Find a setting of the dispatcher, unless all noisy runs of the default keep
-        the quota. Where most do, the default remains if no setting is safe.
+    def _ask_setting_instead(self, noise: Noise) -> None:
+        """Find a setting of the dispatcher in place of the default or of caps, unless
+        all noisy runs of these keep the quota. The default remains where most do, and
+        caps remain, if no setting is safe.
 
         So a larger quota does not lose a setting that is safe with a smaller one.
         """
-        kept = ("setting", "fits", "noise")
-        first = {key: self.found[key] for key in kept}
+        first = {key: self.found[key] for key in ("setting", "fits", "noise")}
         if first["fits"]["safety"] in ("safe", None):
             return
-        self.default_is_safe = False
+        known = self.default_is_safe, self.caps_are_safe
+        self.default_is_safe = self.caps_are_safe = False
         self.ask_setting()
         self._ask_fit(noise)
         if self.found["fits"]["way"] == "setting":
             self._ask_safer_setting(noise)
-        fits = self.found["fits"]
-        safe = fits["safety"] == "safe" and fits["answer"] == first["fits"]["answer"]
-        if first["fits"]["safety"] == "tight" and not safe:
-            self.default_is_safe = True
+        caps, fits = self.found["nextflow"], self.found["fits"]
+        safe = fits["safety"] == "safe"
+        safe = safe and fits["answer"] in ("yes", first["fits"]["answer"])
+        if not safe and (caps or first["fits"]["safety"] == "tight"):
+            self.default_is_safe, self.caps_are_safe = known
             self.found |= first
+        elif caps:
+            caps["safe_bytes"] = first["noise"]["safe_bytes"]
 
     def _ask_quota_of_caps(self, noise: Noise) -> None:
         """Find the quota that all noisy runs keep with the caps of the least peak, if
@@ -492,7 +498,8 @@ class Inquiry:
         quota = self.problem.quota_bytes
         caps = self.found["nextflow"]
         ways = {"setting": self.found["setting"], "plan": self.found["at_quota"]}
-        if quota is not None and caps and caps["peak_bytes"] <= quota:
+        keeps = quota is not None and caps and caps["peak_bytes"] <= quota
+        if keeps and self.caps_are_safe:
             ways = {"nextflow": caps, **ways}
         if self.default_fits():
             ways = {"default": self.free, **ways}

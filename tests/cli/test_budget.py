@@ -212,8 +212,17 @@ def test_a_yes_that_most_noisy_runs_break_is_not_safe(run, trace, no_searches):
     assert "\n--scheduler" not in text
     code, text, err = run(*words, "28", "--nextflow", "nf.config")
     assert code == 4 and "not written: few noisy runs keep the quota" in err
-    assert "smallest quota tried that all keep is 33 B, with these caps" in (
-        first_row(text)
+    assert first_row(text).startswith(
+        "fits Nextflow: not safely (6 of 20 noisy runs kept the quota; the smallest "
+        "quota tried that all keep is 33 B); with Snakemake and ioopt: yes (20 of 20 "
+        "noisy runs kept the quota); needs "
+    )
+    assert not Path("nf.config").exists()
+    code, found, _ = asked(run, *trace, *noise, "--quota", "28")
+    assert (code, found["fits"]["way"], found["fits"]["safety"]) == (
+        0,
+        "setting",
+        "safe",
     )
 
 
