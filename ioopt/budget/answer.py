@@ -158,19 +158,6 @@ def _more_samples(problem: WorkDirectoryProblem) -> Json | None:
     return factor and {"factor": factor, "once": once_only(problem)}
 
 
-def _stay_one(more: Json | None) -> list[str]:
-    """Return a note for each process of several tasks that is not copied with the
-    samples.
-    """
-    rows = more["once"] if more else ()
-    return [
-        f"{row['process']}: {row['tasks']} tasks name no sample and are not copied; if "
-        "they belong to samples, copy the whole run (--copies in place of --samples)"
-        for row in rows
-        if row["tasks"] > 1
-    ]
-
-
 class Inquiry:
     """Answer questions about a work directory one after the other, and collect the
     answers in ``found``.
@@ -199,6 +186,7 @@ class Inquiry:
         )
         self.refused = self.question.refused()
         self.default_is_safe = True  # until noisy runs say otherwise
+        self.caps_are_safe = True
         meta = problem.meta or {}
         self.found: Json = {
             "format": "ioopt/budget",
@@ -229,7 +217,7 @@ class Inquiry:
             "curve": [],
             "noise": None,
             "cut": None,
-            "notes": _stay_one(_more_samples(problem)),
+            "notes": [],
         }
 
     def part(self, share: float) -> Deadline:
@@ -327,23 +315,45 @@ class Inquiry:
         """Tell whether the workflow fits, whatever tasks read and in noisy runs; return
         whether a way is known by which an engine can run.
 
-        If not all noisy runs of Nextflow keep the quota, or few of another engine that
-        looks at no bytes, look for a safer way. So do if not all noisy runs keep it
-        with the setting of the dispatcher and a limit.
+        If not all noisy runs keep the quota, look for a safer way: other caps where
+        caps were computed for Nextflow; a setting of the dispatcher and a limit where
+        none were, or where few runs keep the quota with any.
         """
         self._ask_fit(noise)
         self._ask_quota_of_caps(noise)
-        fits = self.found["fits"]
-        if fits["way"] in ("default", "nextflow"):
+        if self.found["fits"]["way"] in ("default", "nextflow"):
             if self.found["nextflow"] is not None:
                 self._ask_safer_caps(noise)
-            elif fits["safety"] == "unsafe":
-                self.default_is_safe = False
-                self.ask_setting()
-                self._ask_fit(noise)
-        if self.found["fits"]["way"] == "setting":
+            if not self.found["nextflow"] or self.found["fits"]["safety"] == "unsafe":
+                self._ask_setting_instead(noise)
+        elif self.found["fits"]["way"] == "setting":
             self._ask_safer_setting(noise)
         return self.found["fits"]["way"] in WAYS
+
+    def _ask_setting_instead(self, noise: Noise) -> None:
+        """Find a setting of the dispatcher in place of the default or of caps, unless
+        all noisy runs of these keep the quota. The default remains where most do, and
+        caps remain, if no setting is safe.
+
+        So a larger quota does not lose a setting that is safe with a smaller one.
+        """
+        first = {key: self.found[key] for key in ("setting", "fits", "noise")}
+        if first["fits"]["safety"] in ("safe", None):
+            return
+        known = self.default_is_safe, self.caps_are_safe
+        self.default_is_safe = self.caps_are_safe = False
+        self.ask_setting()
+        self._ask_fit(noise)
+        if self.found["fits"]["way"] == "setting":
+            self._ask_safer_setting(noise)
+        caps, fits = self.found["nextflow"], self.found["fits"]
+        safe = fits["safety"] == "safe"
+        safe = safe and fits["answer"] in ("yes", first["fits"]["answer"])
+        if not safe and (caps or first["fits"]["safety"] == "tight"):
+            self.default_is_safe, self.caps_are_safe = known
+            self.found |= first
+        elif caps:
+            caps["safe_bytes"] = first["noise"]["safe_bytes"]
 
     def _ask_quota_of_caps(self, noise: Noise) -> None:
         """Find the quota that all noisy runs keep with the caps of the least peak, if
@@ -488,7 +498,8 @@ class Inquiry:
         quota = self.problem.quota_bytes
         caps = self.found["nextflow"]
         ways = {"setting": self.found["setting"], "plan": self.found["at_quota"]}
-        if quota is not None and caps and caps["peak_bytes"] <= quota:
+        keeps = quota is not None and caps and caps["peak_bytes"] <= quota
+        if keeps and self.caps_are_safe:
             ways = {"nextflow": caps, **ways}
         if self.default_fits():
             ways = {"default": self.free, **ways}

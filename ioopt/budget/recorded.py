@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from ioopt.budget import TRACE
+from ioopt.budget.reads import once_only
 from ioopt.catalog import entries
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.cluster import Machine
@@ -119,7 +120,7 @@ def multiplied(
     """Return *problem* with *samples* times its samples, and then *copies* times.
 
     Where no task names a sample, the whole run is copied instead, and a warning says
-    so.
+    so. Another names processes of several tasks that are not copied with the samples.
     """
     meta: Json = dict(problem.meta or {})
     if samples > 1 and all(task.sample is None for task in problem.tasks):
@@ -132,9 +133,23 @@ def multiplied(
     if "copies" in meta:
         meta["copies"] *= copies
     if samples > 1:
+        warnings = [*meta.get("warnings", ()), *_stay_one(problem)]
+        meta["warnings"] = list(dict.fromkeys(warnings))  # those of a larger record too
         meta[MORE_SAMPLES] = meta.get(MORE_SAMPLES, 1) * samples
     made = problem.more_samples(samples).copies(copies)
     return made.model_copy(update={"meta": meta}) if meta else made
+
+
+def _stay_one(problem: WorkDirectoryProblem) -> list[str]:
+    """Return a warning for each process of several tasks of *problem* that is not
+    copied with the samples.
+    """
+    return [
+        f"{row['process']}: {row['tasks']} tasks name no sample and are not copied; if "
+        "they belong to samples, copy the whole run (--copies in place of --samples)"
+        for row in once_only(problem)
+        if row["tasks"] > 1
+    ]
 
 
 def _need_trace(file: str, given: Mapping[str, Sequence[str]]) -> None:

@@ -203,7 +203,11 @@ def _engines(found: Json) -> str:
     others = {"setting": "with Snakemake and ioopt", "plan": "Snakemake and ioopt"}
     other = others[found["fits"]["way"]]
     no = f"no caps found ({_least_tried(caps)}{_quota_of_caps(caps)})"
-    if caps["search_cut"]:
+    if caps["peak_bytes"] <= found["quota_bytes"] and found["caps_tried"]:
+        most = max(row["kept"] for row in found["caps_tried"])
+        no = f"not safely ({most} of {NOISY_RUNS} noisy runs kept the quota; "
+        no += f"the smallest quota tried that all keep is {_size(caps['safe_bytes'])})"
+    elif caps["search_cut"]:
         no = "not known (the time limit ended the search of caps)"
     return f"Nextflow: {no}; {other}: "
 
@@ -325,8 +329,10 @@ def _safely(found: Json) -> str:
 
 def _quicker(found: Json) -> str:
     """Return the words on the quickest caps of Nextflow that were tried and that fewer
-    noisy runs kept; empty if there are none.
+    noisy runs kept; empty if there are none, or if the answer has a setting instead.
     """
+    if found["fits"]["way"] == "setting":
+        return ""
     caps = min(
         found["caps_tried"], key=lambda caps: caps["makespan_seconds"], default=None
     )

@@ -314,6 +314,8 @@ def _write_caps(nextflow: str, found: Json) -> str:
         return ""
     if caps["peak_bytes"] > found["quota_bytes"]:
         return "no caps found that keep the quota"
+    if found["fits"]["way"] == "setting":
+        return "few noisy runs keep the quota with caps"
     if no_safe_way(found):
         return f"few noisy runs keep the quota{room(found)}"
     write_text(nextflow, nextflow_config(found))

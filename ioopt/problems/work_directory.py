@@ -444,8 +444,35 @@ class WorkDirectoryProblem(base.Problem):
             ]
             tasks += [task.copy_number(n, names, sampled) for task in copied]
         tasks += [task.gather(renamed) for task in late]
+        _require_valid_copies(self.name, tasks, files)
         data = {key: getattr(self, key) for key in ("cores", "quota_bytes", "meta")}
         return type(self)(name=name, tasks=tuple(tasks), files=tuple(files), **data)
+
+
+def _require_valid_copies(
+    name: str, tasks: Sequence[WorkTask], files: Sequence[WorkFile]
+) -> None:
+    """Raise InstanceError if *tasks* and *files* of the instance *name*, some of which
+    are copies, share an id or are larger than those of an instance may be.
+    """
+    for what, ids in (("task", [t.id for t in tasks]), ("file", [f.id for f in files])):
+        if repeated := base.first_repeated(ids):
+            raise InstanceError(
+                f"{name}: {what} {ids[repeated[0]]!r} has the name that a copy of "
+                f"another {what} gets; rename it"
+            )
+    most: dict[str, list[tuple[str, float, float]]] = {
+        "seconds": [(t.id, t.compute_seconds, base.LONGEST_SECONDS) for t in tasks],
+        "scratch bytes": [(t.id, t.scratch_bytes, base.LARGEST) for t in tasks],
+        "bytes": [(f.id, f.bytes, base.LARGEST) for f in files],
+    }
+    for what, rows in most.items():
+        for item, size, limit in rows:
+            if size > limit:
+                raise InstanceError(
+                    f"{name}: {item!r} with all samples: at most {limit:g} {what}, "
+                    f"not {size:g}"
+                )
 
 
 def _require_unique(what: str, ids: list[str]) -> None:

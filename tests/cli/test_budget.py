@@ -212,8 +212,17 @@ def test_a_yes_that_most_noisy_runs_break_is_not_safe(run, trace, no_searches):
     assert "\n--scheduler" not in text
     code, text, err = run(*words, "28", "--nextflow", "nf.config")
     assert code == 4 and "not written: few noisy runs keep the quota" in err
-    assert "smallest quota tried that all keep is 33 B, with these caps" in (
-        first_row(text)
+    assert first_row(text).startswith(
+        "fits Nextflow: not safely (6 of 20 noisy runs kept the quota; the smallest "
+        "quota tried that all keep is 33 B); with Snakemake and ioopt: yes (20 of 20 "
+        "noisy runs kept the quota); needs "
+    )
+    assert not Path("nf.config").exists()
+    code, found, _ = asked(run, *trace, *noise, "--quota", "28")
+    assert (code, found["fits"]["way"], found["fits"]["safety"]) == (
+        0,
+        "setting",
+        "safe",
     )
 
 
@@ -229,6 +238,34 @@ def test_a_larger_quota_keeps_the_safe_setting_of_a_smaller_one(run, trace):
         assert code == (4 if fits["safety"] == "unsafe" else 0)
         ranks.append(("unsafe", "tight", "safe").index(fits["safety"]))
     assert ranks == sorted(ranks) == [0, 1, 2, 2, 2, 2]
+
+
+def test_a_default_that_is_tight_gives_way_to_a_safe_setting(run, tmp_path):
+    """Four samples of 10 bytes run at once on 4 cores by default. With 38 bytes three
+    do, safely. With 41 the default keeps the quota in some noisy runs alone. Of one
+    sample, no limit below the quota is safer than the default.
+    """
+
+    def samples(count):
+        tasks = [
+            {"id": f"T{k}", "compute_seconds": 10, "outputs": [f"t{k}"], "sample": k}
+            for k in range(count)
+        ]
+        files = [{"id": f"t{k}", "bytes": 10} for k in range(count)]
+        form = {"format": "ioopt/work-directory", "version": 1, "cores": 4}
+        (tmp_path / "t.json").write_text(
+            json.dumps(form | {"tasks": tasks, "files": files})
+        )
+
+    samples(4)
+    for quota in ("38", "41"):
+        code, found, _ = asked(run, "t.json", "--quota", quota)
+        assert (code, found["fits"]["way"]) == (0, "setting")
+        assert found["fits"]["safety"] == "safe" and found["lines"]
+    samples(1)
+    code, found, _ = asked(run, "t.json", "--quota", "11")
+    assert (code, found["fits"]["way"]) == (0, "default")
+    assert found["fits"]["safety"] == "tight" and found["setting"] is None
 
 
 def test_a_plan_alone_is_no_yes(run, trace, monkeypatch):
@@ -1036,6 +1073,56 @@ def test_more_samples_share_what_was_made_once(run, once, tmp_path):
     found = asked(run, "made.json", "--samples", "3")[1]
     assert (found["tasks"], found["more_samples"]["factor"]) == (14, 6)
     assert found["more_samples"]["once"][1]["bytes"] == 30
+
+
+def test_copies_of_more_samples_are_not_noted_as_tasks_without_a_sample(run, once):
+    """The record has one INDEX and one MULTIQC, and each copy its own."""
+    words = (*once, "--samples", "2", "--copies", "3")
+    assert "name no sample and" not in asked(run, *words)[2]
+
+
+def made_larger(tasks, files):
+    form = {"format": "ioopt/work-directory", "version": 1, "cores": 1}
+    tasks = [{"compute_seconds": 1} | task for task in tasks]
+    return json.dumps(form | {"tasks": tasks, "files": files})
+
+
+SAMPLE = {"id": "a", "outputs": ["f"], "sample": "x"}
+
+
+@pytest.mark.parametrize(
+    ("other", "size", "told"),
+    [
+        ({"id": "a#1", "outputs": ["g"]}, 5, "task 'a#1' has the name that a copy of"),
+        ({"id": "b", "outputs": ["f#1"]}, 5, "file 'f#1' has the name that a copy of"),
+        (
+            {"id": "b", "inputs": ["f"], "compute_seconds": 6e9},
+            5,
+            "'b' with all samples: at most 1e+10 seconds, not 1.2e+10",
+        ),
+        (
+            {"id": "b", "inputs": ["f"], "scratch_bytes": 6 * 10**17},
+            5,
+            "'b' with all samples: at most 1e+18 scratch bytes, not 1.2e+18",
+        ),
+        (
+            {"id": "b", "inputs": ["f"], "outputs": ["g"]},
+            6 * 10**17,
+            "'g' with all samples: at most 1e+18 bytes, not 1.2e+18",
+        ),
+    ],
+)
+def test_more_samples_that_make_no_instance_are_refused(
+    run, tmp_path, other, size, told
+):
+    files = [{"id": name, "bytes": 5} for name in ("f", "f#1")]
+    files = [file for file in files if file["id"] in ["f", *other.get("outputs", ())]]
+    files.append({"id": "g", "bytes": size})
+    (tmp_path / "i.json").write_text(made_larger([SAMPLE, other], files))
+    words = ("import", "work-directory", "i.json", "--samples", "2", "-o", "made.json")
+    code, _, err = run(*words)
+    assert code == 2 and told in err and err.count("\n") == 1
+    assert not (tmp_path / "made.json").exists()
 
 
 def test_copies_copy_what_was_made_once(run, once):
