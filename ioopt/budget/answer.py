@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
 from ioopt.budget import NOISY_RUNS
@@ -14,6 +15,7 @@ from ioopt.budget.noise import (
     USUAL,
     Noise,
     blind_runs,
+    kept_with,
     noisy_runs,
     safer_setting,
     safety,
@@ -111,6 +113,8 @@ ROOMIER = 0.97
 """The largest ratio between the quotas of two such searches, until all noisy runs keep
 the quota.
 """
+WORDS = {None: "yes", "safe": "yes", "tight": "tight", "unsafe": "not safely"}
+"""What a "yes" becomes by the safety that noisy runs show (None: there were none)."""
 APART = 0.01
 """Share of the least quota by which other quotas of the curve differ from it."""
 
@@ -146,6 +150,7 @@ def answer(
     if not settled:
         inquiry.settle(noise)
     inquiry.ask_deciding()
+    inquiry.tell_safety()
     inquiry.tell_cuts()
     return inquiry.found
 
@@ -165,7 +170,7 @@ class Inquiry:
     ``plan`` is the best plan found so far under the quota, or None. ``refused`` is the
     answer that no plan keeps it, if that is known at once. ``cuts`` are the searches
     that the deadline ended: name, runs made, runs wanted. ``capped`` are the runs of
-    all searches for caps.
+    all searches for caps, by whether tasks read as assumed, or all files.
     """
 
     def __init__(
@@ -176,7 +181,7 @@ class Inquiry:
         self.options = SolveOptions(seed=seed)
         self.plan: WorkDirectoryPlan | None = None
         self.cuts: list[tuple[str, int, int]] = []
-        self.capped: CapRuns = {}
+        self.capped: dict[bool, CapRuns] = {}
         started = deadline.elapsed()
         self.free = unlimited(problem)
         self.run_seconds = deadline.elapsed() - started
@@ -207,6 +212,7 @@ class Inquiry:
             "quota_bytes": problem.quota_bytes,
             "undeleted_bytes": undeleted_bytes(problem),
             "fits": None,
+            "instead": None,
             "least": None,
             "observed": meta.get(OBSERVED),
             "unlimited": self.free,
@@ -300,13 +306,23 @@ class Inquiry:
         setting = {"policy": run.policy, "in_flight": run.cap}
         self.found["setting"] = setting | metrics
 
-    def ask_caps(self, aim: int, what: str = "search of caps") -> Json:
-        """Find caps for Nextflow that keep *aim* bytes, if there are any, and return
-        them; *what* names the search.
+    def ask_caps(
+        self,
+        aim: int,
+        what: str = "search of caps",
+        problem: WorkDirectoryProblem | None = None,
+    ) -> Json:
+        """Find caps for Nextflow that keep *aim* bytes in *problem* (None: as assumed),
+        if there are any, and return them with their run of it; *what* names the search.
         """
-        smaller = self.problem.model_copy(update={"quota_bytes": aim})
-        caps = choose_caps(smaller, self.part(TIME_SHARES.caps), self.capped)
+        as_assumed = problem is None or problem is self.problem
+        smaller = (problem or self.problem).model_copy(update={"quota_bytes": aim})
+        known = self.capped.setdefault(as_assumed, {})
+        caps = choose_caps(smaller, self.part(TIME_SHARES.caps), known)
         self.found["nextflow"] = caps
+        if not as_assumed:
+            run = run_of(self.problem, self.found, "nextflow", self.deadline)
+            self.found["nextflow"] = caps | run
         if caps["search_cut"]:
             self.cuts.append((what, caps["simulated"], MOST_RUNS))
         return caps
@@ -316,29 +332,30 @@ class Inquiry:
         whether a way is known by which an engine can run.
 
         If not all noisy runs keep the quota, look for a safer way: other caps where
-        caps were computed for Nextflow; a setting of the dispatcher and a limit where
-        none were, or where few runs keep the quota with any.
+        caps were computed for Nextflow, and a setting of the dispatcher and a limit.
         """
         self._ask_fit(noise)
         self._ask_quota_of_caps(noise)
         if self.found["fits"]["way"] in ("default", "nextflow"):
             if self.found["nextflow"] is not None:
                 self._ask_safer_caps(noise)
-            if not self.found["nextflow"] or self.found["fits"]["safety"] == "unsafe":
-                self._ask_setting_instead(noise)
+            self._ask_setting_instead(noise)
         elif self.found["fits"]["way"] == "setting":
             self._ask_safer_setting(noise)
         return self.found["fits"]["way"] in WAYS
 
     def _ask_setting_instead(self, noise: Noise) -> None:
         """Find a setting of the dispatcher in place of the default or of caps, unless
-        all noisy runs of these keep the quota. The default remains where most do, and
-        caps remain, if no setting is safe.
+        all noisy runs of these keep the quota, whatever tasks read.
 
-        So a larger quota does not lose a setting that is safe with a smaller one.
+        The default remains where most do and no setting is safe. Caps remain where most
+        do: a safe setting, which is for another engine, is then ``instead``. So a
+        larger quota does not lose a setting that is safe with a smaller one.
         """
         first = {key: self.found[key] for key in ("setting", "fits", "noise")}
-        if first["fits"]["safety"] in ("safe", None):
+        answer, was = first["fits"]["answer"], first["fits"]["safety"]
+        was_safe = was in ("safe", None)
+        if was_safe and "needs_if_all_is_read" not in first["fits"]:
             return
         known = self.default_is_safe, self.caps_are_safe
         self.default_is_safe = self.caps_are_safe = False
@@ -347,13 +364,33 @@ class Inquiry:
         if self.found["fits"]["way"] == "setting":
             self._ask_safer_setting(noise)
         caps, fits = self.found["nextflow"], self.found["fits"]
-        safe = fits["safety"] == "safe"
-        safe = safe and fits["answer"] in ("yes", first["fits"]["answer"])
-        if not safe and (caps or first["fits"]["safety"] == "tight"):
-            self.default_is_safe, self.caps_are_safe = known
-            self.found |= first
-        elif caps:
-            caps["safe_bytes"] = first["noise"]["safe_bytes"]
+        certain = fits["answer"] == "yes" or (fits["answer"] == answer and not was_safe)
+        better = certain and fits["safety"] == "safe"
+        if better and caps and was != "unsafe":
+            self.found["instead"] = fits | {"setting": self.found["setting"]}
+        elif better or not (caps or was != "unsafe"):
+            if caps:
+                caps["safe_bytes"] = first["noise"]["safe_bytes"]
+            return
+        self.default_is_safe, self.caps_are_safe = known
+        self.found |= first
+
+    @cached_property
+    def reading_all(self) -> WorkDirectoryProblem:
+        """Return the problem with all tasks reading all files of the tasks before them
+        that may.
+        """
+        return reading_all(self.problem)
+
+    @property
+    def judged(self) -> WorkDirectoryProblem:
+        """Return the problem whose noisy runs decide: with tasks that read all files,
+        which then stay for longer, where the answer holds whatever they read.
+        """
+        assumed = self.found["assumed_reads"].get(OWN_BYTES)
+        if assumed and self.found["fits"]["whatever_is_read"]:
+            return self.reading_all
+        return self.problem
 
     def _ask_quota_of_caps(self, noise: Noise) -> None:
         """Find the quota that all noisy runs keep with the caps of the least peak, if
@@ -364,7 +401,7 @@ class Inquiry:
             return
         if caps["peak_bytes"] > self.found["quota_bytes"]:
             told = blind_runs(
-                self.problem,
+                self.reading_all,
                 lambda problem: engine(problem, self.found, "nextflow"),
                 noise,
                 self.part(TIME_SHARES.noise),
@@ -403,6 +440,7 @@ class Inquiry:
             {
                 **trial["nextflow"],
                 "kept": trial["noise"]["kept"],
+                "safe_as_assumed": trial["fits"].get("safe_as_assumed"),
                 "noisy_peak_bytes": trial["noise"]["peak_bytes"],
             }
             for trial in trials
@@ -419,7 +457,7 @@ class Inquiry:
             return
         few, _ = Runs(self.question).caps
         other = safer_setting(
-            self.problem,
+            self.judged,
             [{"policy": p, "in_flight": cap} for cap in few for p in POLICIES],
             noise,
             first["noise"],
@@ -439,7 +477,7 @@ class Inquiry:
         told = self.found["noise"]
         if other["plan_kept"] > max(told["kept"], told["plan_kept"] or 0):
             told |= other
-            self._tell_limit()
+            self._tell_limit(noise)
 
     def _safer_trials(self, first: Json, noise: Noise) -> list[Json]:
         """Try caps for smaller quotas, at most :data:`MOST_SAFER` times, and return
@@ -450,15 +488,15 @@ class Inquiry:
         """
         self.default_is_safe = False
         quota: int = self.found["quota_bytes"]
-        caps = first["nextflow"]
+        judged, caps = self.judged, first["nextflow"]
         trials = {caps_key(caps["tasks"], caps["forks"]): first}
         last, kept, broken = first, 0, quota
         for _ in range(MOST_SAFER):
-            roomier = last["nextflow"]["peak_bytes"] * quota
+            roomier = last["fits"]["needs_bytes"] * quota
             aim = min(int(ROOMIER * broken), roomier // last["noise"]["peak_bytes"])
             if kept:
                 aim = (kept + broken) // 2
-            caps = self.ask_caps(aim, "search of safer caps")
+            caps = self.ask_caps(aim, "search of safer caps", judged)
             if caps["peak_bytes"] > quota:
                 break
             key = caps_key(caps["tasks"], caps["forks"])
@@ -536,8 +574,7 @@ class Inquiry:
         fits["whatever_is_read"] = not assumed.get(OWN_BYTES)
         if fits["whatever_is_read"] or fits["way"] not in WAYS:
             return
-        worst = reading_all(self.problem)
-        run = run_of(worst, self.found, fits["way"], self.deadline)
+        run = run_of(self.reading_all, self.found, fits["way"], self.deadline)
         if run["peak_bytes"] > self.found["quota_bytes"]:
             fits["answer"] = "depends"
             fits["needs_if_all_is_read"] = run["peak_bytes"]
@@ -567,6 +604,14 @@ class Inquiry:
         for row in rows:
             row["decides"] = row["process"] in decide
 
+    def tell_safety(self) -> None:
+        """Answer ``tight`` or ``not safely`` in place of "yes" where noisy runs say
+        so.
+        """
+        fits = self.found["fits"]
+        if fits["answer"] == "yes":
+            fits["answer"] = WORDS[fits["safety"]]
+
     def ask_noise(self, noise: Noise) -> None:
         """Simulate the way that fits the quota with *noise*, unless there is none or
         all files fit together.
@@ -576,39 +621,51 @@ class Inquiry:
         """
         self.found["noise"] = None
         self.found["fits"] |= {"safety": None, "limit_bytes": None}
-        way = self.found["fits"]["way"]
         if not any(noise) or all_fit(self.found):
             return
-        if way == "setting":
-            setting = self.found["setting"]
-            part = self.part(TIME_SHARES.noise)
-            self.found["noise"] = noisy_runs(self.problem, setting, noise, part)
-        elif way in ("default", "nextflow"):
-            self.found["noise"] = blind_runs(
-                self.problem,
-                lambda problem: engine(problem, self.found, way),
-                noise,
-                self.part(TIME_SHARES.noise),
-            )
-        if self.found["noise"]:
-            self.found["fits"]["safety"] = safety(self.found["noise"])
-            self._tell_limit()
-            self.ended("noisy runs", self.found["noise"]["runs"], NOISY_RUNS)
+        if self.found["fits"]["way"] not in WAYS:
+            return
+        told = self._noisy_runs(self.judged, noise)
+        self.found["noise"] = told
+        self.found["fits"]["safety"] = safety(told)
+        self._tell_limit(noise)
+        self.ended("noisy runs", told["runs"], NOISY_RUNS)
+        if self.judged is not self.problem and self.found["fits"]["safety"] != "safe":
+            as_assumed = self._noisy_runs(self.problem, noise)
+            kept = max(as_assumed["kept"], as_assumed["plan_kept"] or 0)
+            self.found["fits"]["safe_as_assumed"] = kept == as_assumed["runs"]
 
-    def _tell_limit(self) -> None:
+    def _noisy_runs(self, problem: WorkDirectoryProblem, noise: Noise) -> Json:
+        """Simulate *problem* with *noise*, by the way that fits the quota."""
+        way = self.found["fits"]["way"]
+        part = self.part(TIME_SHARES.noise)
+        if way == "setting":
+            return noisy_runs(problem, self.found["setting"], noise, part)
+        return blind_runs(problem, lambda p: engine(p, self.found, way), noise, part)
+
+    def _tell_limit(self, noise: Noise) -> None:
         """Give the fit by a setting the limit with which most noisy runs keep the
         quota, and the figures of these runs where it is below the quota.
+
+        Where the runs are of tasks that read all files, those as assumed must keep the
+        quota too: the dispatcher then plans otherwise.
         """
-        fits, noise = self.found["fits"], self.found["noise"]
+        fits, told = self.found["fits"], self.found["noise"]
         if fits["way"] != "setting":
             return
         fits["limit_bytes"] = self.found["quota_bytes"]
-        limit = noise["plan_bytes"]
+        limit, kept = told["plan_bytes"], "kept"
         if limit is not None and limit < self.found["quota_bytes"]:
+            kept = "plan_kept"
             fits["limit_bytes"] = limit
-            fits["needs_bytes"] = noise["plan_peak_bytes"]
-            fits["takes_seconds"] = noise["plan_median_seconds"]
-            fits["safety"] = safety({"kept": noise["plan_kept"], "runs": noise["runs"]})
+            fits["needs_bytes"] = told["plan_peak_bytes"]
+            fits["takes_seconds"] = told["plan_median_seconds"]
+        if self.judged is not self.problem:
+            setting, part = self.found["setting"], self.part(TIME_SHARES.noise)
+            limit = fits["limit_bytes"]
+            as_assumed = kept_with(limit, self.problem, setting, noise, part)
+            told[kept] = min(told[kept], as_assumed)
+        fits["safety"] = safety({"kept": told[kept], "runs": told["runs"]})
 
     def ask_curve(self) -> None:
         """Find the shortest makespan for several quotas in ascending order, beginning

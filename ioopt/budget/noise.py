@@ -177,6 +177,18 @@ def noisy_runs(
     return told
 
 
+def kept_with(
+    limit: int,
+    problem: WorkDirectoryProblem,
+    setting: Json,
+    noise: Noise,
+    deadline: Deadline,
+) -> int:
+    """Return how many noisy runs, planned with *limit*, keep the quota of *problem*."""
+    runs = _runs_planned_with(limit, problem, setting, noise, deadline)
+    return _told(runs, problem.quota_bytes or 0, noise)["kept"] if runs else 0
+
+
 def safer_setting(
     problem: WorkDirectoryProblem,
     settings: Sequence[Json],

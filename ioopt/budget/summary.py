@@ -85,7 +85,21 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     if found["independent"] and fits["answer"] == "yes":
         takes += f" {ASSUMED}"
     told = f"{_engines(found)}{_answer(found)}; {needs} of {quota}; {takes}"
-    return told if fits["way"] == "plan" else f"{told}; {_to_do(found, nextflow)}"
+    if fits["way"] == "plan":
+        return told
+    return f"{told}; {_to_do(found, nextflow)}{_instead(found)}"
+
+
+def _instead(found: Json) -> str:
+    """Return the words on the setting of the dispatcher that all noisy runs keep where
+    not all keep the quota with caps of Nextflow; empty if there is none.
+    """
+    other = found["instead"]
+    if other is None:
+        return ""
+    options = _snakemake_options(found, other["limit_bytes"], other["setting"])
+    takes = _time(other["takes_seconds"])
+    return f"; with Snakemake and ioopt: yes (all noisy runs), takes {takes}: {options}"
 
 
 def _answer(found: Json) -> str:
@@ -106,6 +120,8 @@ def _answer(found: Json) -> str:
     if fits["answer"] == "plan only":
         return f"no setting found, only a plan (ioopt solve){conditions}"
     answer = f"{_safely(found)}{conditions}"
+    if fits.get("safe_as_assumed"):
+        answer += f"; all keep it if read as assumed ({_stating(found)})"
     if "needs_if_all_is_read" not in fits:
         return answer
     more = _size(fits["needs_if_all_is_read"])
@@ -139,8 +155,11 @@ def _to_do(found: Json, nextflow: str | None) -> str:
         if nextflow is None:
             return "write settings of Nextflow with --nextflow FILE"
         return f"run Nextflow with: -c {nextflow}"
-    options = f"{_snakemake_options(found)} (a sample = {_sample(found)})"
-    if found["nextflow"] is None and found["source"] != SNAKEMAKE:
+    sample = f"(a sample = {_sample(found)})"
+    if found["nextflow"] is not None:
+        return f"options below {sample}"
+    options = f"{_snakemake_options(found)} {sample}"
+    if found["source"] != SNAKEMAKE:
         options += " (Nextflow: see --nextflow FILE)"
     return f"add to the snakemake command: {options}"
 
@@ -218,7 +237,8 @@ def _quota_of_caps(caps: Json) -> str:
     """
     if "safe_bytes" not in caps:
         return ""
-    return f", up to {_size(caps['safe_bytes'])} in noisy runs"
+    quota = _size(caps["safe_bytes"])
+    return f"; a quota of {quota} would do, noise included"
 
 
 def _least_tried(caps: Json) -> str:
@@ -235,10 +255,10 @@ def _if_reads(found: Json, word: str = "if") -> str:
     count = sum(row["tasks"] for rows in assumed for row in rows)
     if not count:
         return ""
-    tasks = _recorded_tasks(found, count)
+    reads = f"{_recorded_tasks(found, count)} read{'s' if count == 1 else ''}"
     if word == "whether or not":
-        return f", {word} {tasks} read all files"
-    return f", {word} {tasks} read as assumed"
+        return f", {word} {reads} all files"
+    return f", {word} {reads} as assumed"
 
 
 def _if_cores(found: Json, word: str = "if") -> str:
@@ -248,7 +268,8 @@ def _if_cores(found: Json, word: str = "if") -> str:
     count = sum(row["tasks"] for row in found["assumed_cores"])
     if not count:
         return ""
-    return f", {word} {_recorded_tasks(found, count)} take the cores assumed"
+    takes = f"{_recorded_tasks(found, count)} take{'s' if count == 1 else ''}"
+    return f", {word} {takes} the cores assumed"
 
 
 def _recorded_tasks(found: Json, count: int) -> str:
@@ -299,7 +320,7 @@ def _slow(found: Json) -> str:
     if found["fits"]["way"] != "nextflow" or ratio <= SLOW:
         return ""
     words = f" ({ratio:.2g} x the default"
-    if found["setting"]:
+    if found["setting"] and not found["instead"]:
         words += f"; Snakemake and ioopt: {_time(found['setting']['makespan_seconds'])}"
     return f"{words})"
 
@@ -339,7 +360,10 @@ def _quicker(found: Json) -> str:
     if caps is None or caps["kept"] == found["noise"]["kept"]:
         return ""
     some = "caps" if caps["forks"] or caps["tasks"] < found["cores"] else "no caps"
-    return f"; {caps['kept']} with {some} that take {_time(caps['makespan_seconds'])}"
+    words = f"; {caps['kept']} with {some} that take {_time(caps['makespan_seconds'])}"
+    if caps["safe_as_assumed"]:
+        words += f", all if tasks read as assumed ({_stating(found)})"
+    return words
 
 
 def _safely_with_limit(found: Json) -> str:
@@ -417,15 +441,25 @@ def _to_state(found: Json) -> str:
     that decide, and that the others do not.
     """
     rows = [row for rows in found["assumed_reads"].values() for row in rows]
-    names = (_short(row["process"]) for row in rows if row["decides"])
-    decide = [*dict.fromkeys(names)]
-    options = " ".join(f"--reads-own {name}" for name in decide[:MOST_STATED])
-    if len(decide) > MOST_STATED:
-        options += f", and {len(decide) - MOST_STATED} more that --format json names"
     words = "this decides"
     if not all(row["decides"] for row in rows):
         words = "this decides, whatever the others read"
-    return f"{words}: {options} (or --reads-all)"
+    return f"{words}: {_stating(found, deciding=True)} (or --reads-all)"
+
+
+def _stating(found: Json, deciding: bool = False) -> str:
+    """Return the options that state that processes read as assumed: of all, or of those
+    that are *deciding*.
+    """
+    from ioopt.formats.nextflow.trace import OWN_BYTES
+
+    rows = found["assumed_reads"][OWN_BYTES]
+    named = [row for row in rows if row["decides"] or not deciding]
+    names = [*dict.fromkeys(_short(row["process"]) for row in named)]
+    options = " ".join(f"--reads-own {name}" for name in names[:MOST_STATED])
+    if len(names) > MOST_STATED:
+        options += f", and {len(names) - MOST_STATED} more that --format json names"
+    return options
 
 
 def _default_does(found: Json, nextflow: str | None) -> str:
@@ -475,7 +509,8 @@ def plugins_note(found: Json, nextflow: str | None) -> str:
     if nextflow is None and way == "default" and found["source"] == TRACE:
         return (
             f"Nextflow does not merge plugins blocks: put id '{BOOST}' into the one "
-            "that the pipeline has"
+            "that the pipeline has; publish with mode 'copy' or 'move', as links to "
+            "deleted files dangle; -resume makes deleted files again"
         )
     if nextflow is None or found["plugins"]:
         return ""
@@ -540,7 +575,7 @@ def _workflow_rows(found: Json) -> Iterator[Row]:
     bound = found["least"]["bound_bytes"]
     needed = found["least"]["found_bytes"]
     if found["independent"]:
-        lacks = "the record has no DAG (--dag FILE)"
+        lacks = "the record has no DAG (--dag FILE), so an index may count as a sample"
         if found["not_in_dag"]:
             names = some(found["not_in_dag"], MOST_NAMED)
             lacks = f"the DAG does not name {names} (give that of this very run)"

@@ -262,8 +262,7 @@ def _write_files(found: Json, picture: str | None, nextflow: str | None) -> str:
     why caps were asked for and not written, else empty text.
     """
     if picture is not None:
-        rows, asked, fits = (found[key] for key in ("curve", "at_quota", "fits"))
-        save(plot_frontier(rows, found["instance"], asked, fits), picture)
+        save(plot_frontier(found), picture)
     return "" if nextflow is None else _write_caps(nextflow, found)
 
 

@@ -1,9 +1,9 @@
 """Summarise a comparison over several instances: one row for each solver."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ioopt.comparing.measures import REFERENCE, Row, spent, standing
 from ioopt.families import Kind, Metric
@@ -130,7 +130,7 @@ def left_out(rows: Sequence[Row], baseline: str) -> Counter[tuple[str, str]]:
     return missing
 
 
-def why_left_out(row: Row, baseline: str) -> str | None:
+def why_left_out(row: Mapping[str, Any], baseline: str) -> str | None:
     """Return why *row* has no value that can be compared; None if it has one."""
     if row["violations"]:
         return "broke a rule"

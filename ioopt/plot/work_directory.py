@@ -96,33 +96,30 @@ def _at(
     return found
 
 
-def plot_frontier(
-    rows: Sequence[Json],
-    title: str = "",
-    asked: Json | None = None,
-    fits: Json | None = None,
-) -> Any:
+def plot_frontier(found: Json) -> Any:
     """Draw the shortest makespan found against the quota, and its lower bound; return
     the axes.
 
-    *asked* is the best plan at the quota that the user asked for, and *fits* the way of
-    an engine to keep it, which is marked. Curves are steps: a plan also keeps every
-    larger quota, and a bound also holds for every smaller one. Quotas that no plan
-    keeps are shaded, and have no bound.
+    *found* is the answer of ``ioopt budget``: the rows of its ``curve``, the best plan
+    ``at_quota`` that the user asked for, and the way of an engine to keep it, ``fits``,
+    which is marked. Curves are steps: a plan also keeps every larger quota, and a bound
+    also holds for every smaller one. Quotas that no plan keeps are shaded up to the
+    ``least``, and have no bound.
     """
+    rows, asked, fits = found["curve"], found["at_quota"], found["fits"]
     axes = new_axes(WIDTH, 4)
     known = [*rows, asked] if asked else list(rows)
     known.sort(key=lambda row: row["quota_bytes"])
     size = unit_for("bytes", known[-1]["quota_bytes"])
     too_small = [row["quota_bytes"] for row in known if row["status"] == INFEASIBLE]
     bounded = [row for row in known if row["status"] != INFEASIBLE]
-    found = [row for row in bounded if row["makespan_seconds"] is not None]
+    planned = [row for row in bounded if row["makespan_seconds"] is not None]
     times = [row["makespan_seconds"] or row["bound"] for row in bounded]
     marks = _answers(asked, fits)
     times += marks.values()
     time = unit_for("seconds", max(times, default=0.0))
     for name, key, points, where, style in (
-        ("found", "makespan_seconds", found, "post", series(0)),
+        ("found", "makespan_seconds", planned, "post", series(0)),
         ("proven bound", "bound", bounded, "pre", {**LIMIT, "marker": "."}),
     ):
         across = [row["quota_bytes"] / size.size for row in points]
@@ -138,12 +135,12 @@ def plot_frontier(
         axes.set_xlim(left=0)
     if too_small:
         left = axes.get_xlim()[0]
-        right = max(too_small) / size.size
+        right = max(*too_small, found["least"]["bound_bytes"]) / size.size
         axes.axvspan(left, right, color=IDLE, label="no plan fits", zorder=0)
         axes.set_xlim(left=left)
     label_axis(axes.xaxis, "quota", size.name)
     label_axis(axes.yaxis, "makespan", time.name)
-    return finish(axes, title)
+    return finish(axes, found["instance"])
 
 
 INFEASIBLE = "infeasible"

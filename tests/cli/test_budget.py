@@ -144,7 +144,57 @@ def test_a_yes_that_noisy_runs_break_is_tight(run, trace):
     told = f"yes, but tight ({noise['kept']} of 20 noisy runs kept the quota; "
     told += "the smallest quota tried that all keep is 27 B, with these caps)"
     assert told in row
+    assert found["fits"]["answer"] == "tight"
+    # The plugin of Snakemake would keep it: said beside, as the record is of Nextflow.
+    other = found["instead"]
+    assert (other["way"], other["safety"], other["limit_bytes"]) == (
+        "setting",
+        "safe",
+        26,
+    )
+    told = "; with Snakemake and ioopt: yes (all noisy runs), takes "
+    assert told in row and row.endswith(" --scheduler-ioopt-policy submission")
     assert "yes (20 of 20" in first_row(run(*words, "27")[1])
+
+
+@pytest.mark.parametrize("quota", ["36", "38"])
+def test_noisy_runs_are_of_tasks_that_read_all_files(run, trace, tmp_path, quota):
+    """MAP2 asked for 1 of the 6 bytes of TRIM. As assumed 24 bytes are enough, which
+    all larger sizes keep too; with all files read, all at once need 36, which few keep.
+    """
+    text = (tmp_path / "trace.txt").read_text()
+    assert text.count("20s\t1\t6") == 4
+    (tmp_path / "trace.txt").write_text(text.replace("20s\t1\t6", "20s\t1\t1"))
+    words = (*RECORD, "--noise", "0", "--quota", quota)
+    found = asked(run, *words)[1]
+    first = found["caps_tried"][0]
+    assert first["kept"] <= 1 and first["safe_as_assumed"]
+    assert found["fits"]["whatever_is_read"] and found["noise"]["kept"] == 20
+    all_read = asked(run, *words, "--reads-all", "MAP2")[1]
+    for key in ("needs_bytes", "takes_seconds", "safety"):
+        assert found["fits"][key] == all_read["fits"][key]
+    pairs = zip(found["caps_tried"], all_read["caps_tried"], strict=True)
+    assert all(a["noisy_peak_bytes"] == b["noisy_peak_bytes"] for a, b in pairs)
+    own = asked(run, *words, "--reads-own", "MAP2")[1]
+    assert (own["fits"]["way"], own["noise"]["kept"]) == ("default", 20)
+    row = first_row(run("budget", *words)[1])
+    told = (
+        "with no caps that take 35 s, all if tasks read as assumed (--reads-own MAP2)"
+    )
+    assert told in row
+
+
+def test_a_limit_must_hold_whatever_tasks_read(run, trace, tmp_path, monkeypatch):
+    """The plugin plans otherwise where tasks read less: those runs count too."""
+    text = (tmp_path / "trace.txt").read_text()
+    (tmp_path / "trace.txt").write_text(text.replace("20s\t1\t6", "20s\t1\t1"))
+    words = (*RECORD, *EXACT[2:], "--quota", "12")
+    found = asked(run, *words)[1]
+    assert (found["fits"]["way"], found["fits"]["safety"]) == ("setting", "safe")
+    assert found["fits"]["whatever_is_read"]
+    monkeypatch.setattr(answer, "kept_with", lambda *_: 12)
+    found = asked(run, *words)[1]
+    assert found["fits"]["safety"] == "tight" and found["fits"]["answer"] == "tight"
 
 
 def test_the_first_answer_has_the_quickest_caps_that_all_noisy_runs_keep(run, trace):
@@ -180,8 +230,8 @@ def test_a_yes_that_most_noisy_runs_break_is_not_safe(run, trace, no_searches):
     words = ("budget", *trace, *noise, "--quota")
     code, text, _ = run(*words, "18")
     assert code == 0 and first_row(text).startswith(
-        "fits Nextflow: no caps found (least peak of 9 settings tried: 25 B, up to 33 "
-        "B in noisy runs); with Snakemake and ioopt: "
+        "fits Nextflow: no caps found (least peak of 9 settings tried: 25 B; a quota "
+        "of 33 B would do, noise included); with Snakemake and ioopt: "
         "yes, with a limit of 14 B (all 20 noisy runs kept the quota; 2 with a limit "
         "of 18 B); needs 18 B of 18 B; takes 2.083 min ("
     )
@@ -201,6 +251,7 @@ def test_a_yes_that_most_noisy_runs_break_is_not_safe(run, trace, no_searches):
     found = asked(run, *trace, *noise, "--quota", "9")[1]
     runs = found["noise"]
     assert runs["plan_bytes"] is None and runs["safe_bytes"] >= 9
+    assert found["fits"]["answer"] == "not safely"
     safe, limit = runs["safe_bytes"], runs["safe_plan_bytes"]
     assert first_row(text).endswith(
         f"no safe setting was found; the smallest quota tried that all keep is {safe} "
@@ -501,10 +552,8 @@ def test_what_is_asked_by_hand(run, trace, tmp_path):
     assert first_row(text) == (
         "fits Nextflow: no caps found (least peak of 9 settings tried: 25 B); with "
         "Snakemake and ioopt: "
-        "yes, but no room left; needs 9 B of 9 B; takes 2.333 min; add to the "
-        "snakemake command: --scheduler ioopt --scheduler-ioopt-disk-mb 9B "
-        "--scheduler-ioopt-in-flight 1 --scheduler-ioopt-policy submission (a sample "
-        "= the tasks of one tag)"
+        "yes, but no room left; needs 9 B of 9 B; takes 2.333 min; options below (a "
+        "sample = the tasks of one tag)"
     )
     table, _, line = text.rstrip().rpartition("\n")
     assert line.startswith("--scheduler ioopt") and line.endswith("-policy submission")
@@ -563,7 +612,8 @@ def test_caps_for_nextflow_are_the_line_where_they_keep_the_quota(run, trace):
     code, text, _ = run(*words, "--quota", "28")
     assert code == 0 and first_row(text).endswith("run Nextflow with: -c nf.config")
     code, text, _ = run(*words, "--quota", "16")
-    assert code == 4 and "--scheduler ioopt" in first_row(text)
+    assert code == 4 and "; options below (a sample = " in first_row(text)
+    assert text.rstrip().rpartition("\n")[2].startswith("--scheduler ioopt")
     assert "no caps found that keep the quota" in " ".join(text.split())
 
 

@@ -473,12 +473,14 @@ def test_the_quota_asked_for_is_marked_on_the_curve_of_a_budget():
     statuses = ("infeasible", "feasible", "unknown", "feasible", "feasible")
     for row, status in zip([*rows, asked], statuses):
         row["status"] = status
-    axes = plot_frontier(rows, "x", asked)
+    answer = {"instance": "x", "curve": rows, "at_quota": asked, "fits": {"way": None}}
+    answer["least"] = {"bound_bytes": 7}
+    axes = plot_frontier(answer)
     found, bound, quota, mark = axes.lines
     # Where no plan exists, no bound is drawn.
     assert max(bound.get_ydata()) == 40
     (shaded,) = axes.patches
-    assert (shaded.get_x(), shaded.get_width()) == (0, 5)
+    assert (shaded.get_x(), shaded.get_width()) == (0, 7)
     assert list(found.get_xdata()) == [10, 30, 40] and len(bound.get_xdata()) == 4
     # A plan keeps every larger quota, and a bound holds for every smaller one.
     assert [found.get_drawstyle(), bound.get_drawstyle()] == ["steps-post", "steps-pre"]
@@ -486,18 +488,18 @@ def test_the_quota_asked_for_is_marked_on_the_curve_of_a_budget():
     assert list(mark.get_ydata()) == [50]
     assert quota.get_label() == "your quota, 30 B:\n50 s by the best plan"
     fits = {"way": "nextflow", "takes_seconds": 60.0}
-    *_, quota, mark = plot_frontier(rows, "x", asked, fits).lines
+    *_, quota, mark = plot_frontier(answer | {"fits": fits}).lines
     assert list(mark.get_ydata()) == [60]  # what an engine does, before a plan
     told = "60 s with caps of Nextflow\n50 s by the best plan"
     assert quota.get_label() == f"your quota, 30 B:\n{told}"
     asked["makespan_seconds"] = None
-    axes = plot_frontier(rows, "x", asked)
+    axes = plot_frontier(answer)
     assert axes.lines[-1].get_label() == "your quota, 30 B:\nno plan found"
     assert axes.get_xscale() == "linear"
     asked["quota_bytes"] = 40_000  # Far beyond the curve, which stays readable.
-    assert plot_frontier(rows, "x", asked).get_xscale() == "log"
+    assert plot_frontier(answer).get_xscale() == "log"
     # A curve of one point is a marker.
-    (alone, _) = plot_frontier(rows[:1]).lines
+    (alone, _) = plot_frontier(answer | {"curve": rows[1:2], "at_quota": None}).lines
     assert alone.get_marker() == "o"
     reads_well(axes)
 

@@ -47,6 +47,7 @@ from ioopt.formats.rows import (
 from ioopt.formats.values import LARGEST
 from ioopt.problems.base import Json
 from ioopt.problems.replication import ReplicationProblem
+from ioopt.units import quantity
 
 DONE = ("COMPLETED", "CACHED")
 MAX_EDGES = 2_000_000
@@ -549,7 +550,9 @@ def _task(row: Mapping[str, str], read: Columns, warnings: Warnings) -> _Task | 
         raise bad_value("name", name, "is no process")
     status = said(row, "status")
     if status and status not in DONE:
-        warnings[_NOT_DONE].append(name)
+        left = bytes_of(said(row, wrote, "0"), wrote)
+        size = f", {quantity('bytes', left)}" if left else ""
+        warnings[_NOT_DONE].append(name + size)
         return None
     sizes = {key: bytes_of(said(row, key, "0"), key) for key in (read, wrote)}
     seconds = seconds_of(said(row, "realtime", "0"), "realtime")

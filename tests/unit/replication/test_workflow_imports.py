@@ -184,7 +184,7 @@ def test_a_trace_alone_has_no_edges_and_says_so(tmp_path: Path) -> None:
     said = [text.split(": ", 1)[1] for text in problem.meta["warnings"]]
     assert said[0] == (
         "tasks that did not complete are left out, and with them what they left in the "
-        "work directory: RNA:FASTQC (a)"
+        "work directory: RNA:FASTQC (a), 1.024 kB"
     )
     assert said[1] == "a task without wchar counts as 0 bytes: RNA:COUNT (a)"
     assert said[2].startswith("cores of tasks without cpus: the most that %cpu shows")
