@@ -725,9 +725,13 @@ def _noise_cell(found: Json) -> str:
     """Return the text on the noisy runs: their makespan and peak, and the quota with
     which to plan.
     """
+    from ioopt.formats.nextflow.trace import OWN_BYTES
+
     noise = found["noise"]
     quota = found["quota_bytes"]
     text = f"{_engine(found)}: "
+    if found["fits"]["whatever_is_read"] and found["assumed_reads"].get(OWN_BYTES):
+        text += "as if tasks read all files; "
     for what in ("times", "sizes"):
         if noise[what]:
             factor = exp(noise[what])
