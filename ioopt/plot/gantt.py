@@ -197,8 +197,8 @@ class _Chart:
         kinds = {item.kind for item in [*self.shown, *marks]}
         if idle:
             kinds.add("idle")
+        arrows = self._draw_arrows()  # first, so that they run behind boxes and names
         self._draw_spans()
-        arrows = self._draw_arrows()
         self._draw_marks(marks)
         if self._frame_critical():
             kinds.add("critical")

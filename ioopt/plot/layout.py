@@ -259,8 +259,8 @@ def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
     """Write the text of each box into the box if it fits; return the texts written.
 
     Only the *most* widest boxes are considered. A text that is too long for its box is
-    written upwards if it fits so. Texts stay within their boxes and so never overlap.
-    The limits of the axes must be set before.
+    written upwards if it fits so, or else smaller. Texts stay within their boxes and so
+    never overlap. The limits of the axes must be set before.
     """
     # Place the axes first, so that data have a size in points.
     axes.figure.draw_without_rendering()
@@ -275,6 +275,8 @@ def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
         size, rotation = _fitting(box.text, wide, high), 0.0
         if size is None:
             size, rotation = _fitting(box.text, high, wide), 90.0
+        if size is None:
+            size, rotation = _fitting(box.text, wide, high, SMALLEST_NAME), 0.0
         if size is None:
             continue
         middle = box.left + box.width / 2, box.low + box.height / 2
@@ -293,12 +295,14 @@ def name_boxes(axes: Any, boxes: Iterable[Box], most: int = 200) -> list[Any]:
     return written
 
 
-def _fitting(text: str, wide: float, high: float) -> float | None:
-    """Return the font size, in points, at which *text* fits into a box of *wide* times
-    *high* points; None if it would be too small to read.
+def _fitting(
+    text: str, wide: float, high: float, largest: float = LARGEST_NAME
+) -> float | None:
+    """Return the font size, in points and at most the *largest*, at which *text* fits
+    into a box of *wide* times *high* points; None if it would be too small to read.
     """
     lines = text.split("\n")
-    size = min(LARGEST_NAME, high / len(lines) / 1.3)
+    size = min(largest, high / len(lines) / 1.3)
     room = size * CHARACTER * (max(map(len, lines)) + 0.6)
     if size < SMALLEST_NAME or room > wide:
         return None
