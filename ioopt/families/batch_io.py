@@ -331,7 +331,7 @@ _ONLINE_ROWS = sorted(
 _BEST_FIRST = ("fill", "least-delay", "cons-max-util")
 
 
-class BatchIo(Kind):
+class BatchIo(Kind["BatchIoProblem", "BatchIoPlan"]):
     """The problem of deciding, whenever several jobs have I/O requests, which job
     transfers at what rate.
     """
@@ -468,7 +468,7 @@ class BatchIo(Kind):
         return KNOBS
 
 
-class IoRequests(Kind):
+class IoRequests(Kind["IoRequestsProblem", "IoGrantsPlan"]):
     """The problem of deciding which of the I/O requests at one instant are granted, and
     at what rate.
     """

@@ -48,7 +48,7 @@ _BACKENDS = ("HiGHS", "CBC", "SCIP")
 _RENAMED = {"exact": "flex-exact", "quantum-dp": "quantum-ip"}
 
 
-class QuantumSelection(Kind):
+class QuantumSelection(Kind["QuantumSelectionProblem", "QuantumPlan"]):
     """The problem of deciding how long the quantum of each job is, and how often a
     cycle visits the job.
     """
@@ -143,7 +143,7 @@ class QuantumSelection(Kind):
         return QUANTUM_MODELS
 
 
-class FlexibleGang(Kind):
+class FlexibleGang(Kind["FlexibleGangProblem", "FlexibleGangPlan"]):
     """The problem of deciding which gangs have rows of their own, and which jobs share
     loose windows.
     """
@@ -241,7 +241,7 @@ class FlexibleGang(Kind):
         return PATTERN_MODELS
 
 
-class QuantumModel(MeasuredKind):
+class QuantumModel(MeasuredKind["QuantumModelProblem"]):
     """Measurement of the slowdown and the fragmentation of two jobs in alternating
     quanta.
     """
@@ -289,7 +289,7 @@ class QuantumModel(MeasuredKind):
         return plot_quantum_model(found, title)
 
 
-class Perturbation(MeasuredKind):
+class Perturbation(MeasuredKind["PerturbationProblem"]):
     """Measurement of the time that a gang loses when one of its quanta is disturbed."""
 
     kind = "perturbation"
@@ -335,7 +335,7 @@ class Perturbation(MeasuredKind):
         return plot_perturbation(found, title)
 
 
-class MessageCounts(MeasuredKind):
+class MessageCounts(MeasuredKind["MessageCountsProblem"]):
     """Measurement of how much a gang needs to run together, from counts of its
     messages.
     """

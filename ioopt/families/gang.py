@@ -48,7 +48,7 @@ _TRIED = ("index-iogs", "guarded-iogs", "migrate-iogs", "adaptive-iogs", "iogs",
 _RENAMED = {"dedicated": "iogs"}
 
 
-class Gang(Kind):
+class Gang(Kind["GangProblem", "GangPlan"]):
     """The problem of deciding which jobs share a time slice, and on which nodes each of
     them runs.
     """
@@ -170,7 +170,7 @@ class Gang(Kind):
         return KNOBS
 
 
-class GangMatrix(Kind):
+class GangMatrix(Kind["GangMatrixProblem", "GangMatrixPlan"]):
     """The problem of deciding where the waiting jobs of a snapshot are placed, and
     which jobs move.
     """

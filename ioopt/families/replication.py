@@ -48,7 +48,7 @@ _REMOVED = dict.fromkeys(
 _KNOB_UNITS = {"the remote link": "bandwidth", "the nodes' network": "bandwidth"}
 
 
-class Replication(Kind):
+class Replication(Kind["ReplicationProblem", "ReplicationPlan"]):
     """The problem of deciding which node runs each task, in which order, and which
     files are copied between nodes.
     """

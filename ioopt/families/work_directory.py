@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ioopt.solvers.model_files import Models
 
 
-class WorkDirectory(Kind):
+class WorkDirectory(Kind["WorkDirectoryProblem", "WorkDirectoryPlan"]):
     """The problem of deciding when each task of a workflow starts, so that its files
     fit the quota.
     """
