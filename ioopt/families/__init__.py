@@ -218,12 +218,12 @@ class MeasuredKind(Format[ProblemT]):
         raise NotImplementedError(f"{self.kind}: settings_class")
 
     def measure(
-        self, problem: ProblemT, settings: Any, seed: int, deadline: Deadline
+        self, problem: ProblemT, settings: object, seed: int, deadline: Deadline
     ) -> Measurement[Any]:
         """Run the measurements of *problem* and return the findings."""
         raise NotImplementedError(f"{self.kind}: measure")
 
-    def plot(self, found: Any, title: str) -> Any:
+    def plot(self, found: object, title: str) -> Any:
         """Draw *found*, the findings of :meth:`measure`, and return the axes."""
         raise NotImplementedError(f"{self.kind}: plot")
 
@@ -573,7 +573,7 @@ class SolverSpec:
         function: Callable[..., Any] = load_target(self.target)
         return function
 
-    def load(self, backend: str | None, problem: Any) -> None:
+    def load(self, backend: str | None, problem: Problem) -> None:
         """Import what the solver uses on *problem*, with *backend* (None: its default),
         so that no import takes time while it solves.
         """
@@ -602,6 +602,6 @@ class SolverSpec:
             return None
         return parse_settings(settings, self.fixed, self.name)
 
-    def make_policy(self, settings: Any) -> Any:
+    def make_policy(self, settings: object) -> Any:
         """Return the policy made from *settings*; None if the solver has no policy."""
         return None if self.policy is None else load_target(self.policy)(settings)
