@@ -116,6 +116,9 @@ class QuantumSelection(Kind["QuantumSelectionProblem", "QuantumPlan"]):
     def simulate(
         self, problem: QuantumSelectionProblem, plan: QuantumPlan, **options: Any
     ) -> Simulation:
+        """Simulate the slots of *plan*; *options* are ``seed``, ``seconds`` and
+        ``deadline``, after which there may be no metrics.
+        """
         from ioopt.sim.flexgang.quantum_selection import simulate
 
         return simulate(problem, plan, **options)
@@ -123,6 +126,7 @@ class QuantumSelection(Kind["QuantumSelectionProblem", "QuantumPlan"]):
     def bound(
         self, problem: QuantumSelectionProblem, deadline: Deadline | None = None
     ) -> float:
+        """Return a lower bound of the predicted cost, in closed form."""
         from ioopt.models.flexgang.quantum import least_cost
 
         return least_cost(problem)
@@ -214,6 +218,11 @@ class FlexibleGang(Kind["FlexibleGangProblem", "FlexibleGangPlan"]):
     def simulate(
         self, problem: FlexibleGangProblem, plan: FlexibleGangPlan, **options: Any
     ) -> Simulation:
+        """Simulate *plan* under each seed; *options* are ``seeds``, ``seconds`` and
+        ``deadline``, after which seeds are left out.
+
+        Raises InstanceError for a pattern that does not fit the instance.
+        """
         from ioopt.sim.flexgang.flexible_gang import simulate
 
         return simulate(problem, plan, **options)
@@ -221,6 +230,9 @@ class FlexibleGang(Kind["FlexibleGangProblem", "FlexibleGangPlan"]):
     def bound(
         self, problem: FlexibleGangProblem, deadline: Deadline | None = None
     ) -> float | None:
+        """Return an upper bound of the model's objective, None if none is found; after
+        *deadline* it is weaker.
+        """
         from ioopt.solvers.flexgang.linear import upper_bound
 
         return upper_bound(problem, deadline=deadline)
@@ -279,6 +291,12 @@ class QuantumModel(MeasuredKind["QuantumModelProblem"]):
     def measure(
         self, problem: QuantumModelProblem, settings: Any, seed: int, deadline: Deadline
     ) -> Measurement[Any]:
+        """Measure slowdown and waste at every point; after *deadline* on a coarser
+        grid.
+
+        Only the simulation of events uses *seed*. Raises NotApplicableError for a chain
+        of constant bursts, and OutOfTime.
+        """
         from ioopt.measure.quantum_model import measure
 
         return measure(problem, settings, seed, deadline)
@@ -325,6 +343,9 @@ class Perturbation(MeasuredKind["PerturbationProblem"]):
     def measure(
         self, problem: PerturbationProblem, settings: Any, seed: int, deadline: Deadline
     ) -> Measurement[Any]:
+        """Measure the slopes of all applications, in quanta per perturbation; after
+        *deadline* as means over fewer runs.
+        """
         from ioopt.measure.laboratory import measure
 
         return measure(problem, settings, seed, deadline)
@@ -376,6 +397,9 @@ class MessageCounts(MeasuredKind["MessageCountsProblem"]):
         seed: int,
         deadline: Deadline,
     ) -> Measurement[Any]:
+        """Judge whether each application needs gang scheduling: LOW, HIGH or UNKNOWN.
+        Nothing is random.
+        """
         from ioopt.measure.gangedness import measure
 
         return measure(problem, settings, seed, deadline)
