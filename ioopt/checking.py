@@ -70,7 +70,7 @@ def judge(
     problem: Problem,
     given: Result | Mapping[str, Any],
     name: str,
-    expected: Mapping[str, Any] = MappingProxyType({}),
+    expected: Mapping[str, object] = MappingProxyType({}),
 ) -> tuple[list[Violation], list[str]]:
     """Return (violations, unjudged) of the document *given*; the second list has the
     names of its statements that cannot be recomputed.
@@ -82,7 +82,7 @@ def judgement(
     problem: Problem,
     given: Result | Mapping[str, Any],
     name: str,
-    expected: Mapping[str, Any] = MappingProxyType({}),
+    expected: Mapping[str, object] = MappingProxyType({}),
 ) -> Judgement:
     """Judge every statement of *given*, called *name* in messages.
 
@@ -128,7 +128,7 @@ def judgement(
 
 
 def _expected_settings(
-    kind: Kind, problem: Problem, given: Mapping[str, Any]
+    kind: Kind, problem: Problem, given: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return those settings of *given* that differ from the instance; raise UsageError
     for a key that no result of the kind can add.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from importlib import import_module
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from ioopt import registry
 from ioopt.catalog import resolve, with_folders_opened
@@ -234,7 +234,7 @@ def _opened_all(source: object) -> tuple[bool, list[Problem | Runs]]:
 
 
 def _run_all(
-    problems: Sequence[Any],
+    problems: Sequence[object],
     solvers: Solvers | Mapping[str, Solver] | None,
     options: SolveKeywords,
 ) -> Runs:

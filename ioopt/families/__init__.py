@@ -375,7 +375,7 @@ class Kind(Format[ProblemT], Generic[ProblemT, PlanT]):
         return {}
 
     def noise_again(
-        self, problem: ProblemT, plan: PlanT, told: Mapping[str, Any], name: str
+        self, problem: ProblemT, plan: PlanT, told: Mapping[str, object], name: str
     ) -> Json:
         """Return the metrics of *plan* under the noise that the metrics *told* name;
         messages call their result *name*.
@@ -440,7 +440,7 @@ class Kind(Format[ProblemT], Generic[ProblemT, PlanT]):
         """
         return {}
 
-    def as_replayed(self, problem: ProblemT, told: Mapping[str, Any]) -> ProblemT:
+    def as_replayed(self, problem: ProblemT, told: Mapping[str, object]) -> ProblemT:
         """Return *problem* with the added settings *told*: those settings of
         :meth:`beyond` that the user asked for.
         """

@@ -167,7 +167,7 @@ class Replication(Kind["ReplicationProblem", "ReplicationPlan"]):
         self,
         problem: ReplicationProblem,
         plan: ReplicationPlan,
-        told: Mapping[str, Any],
+        told: Mapping[str, object],
         name: str,
     ) -> Json:
         from ioopt.formats.native import validate
@@ -232,7 +232,7 @@ class Replication(Kind["ReplicationProblem", "ReplicationPlan"]):
         return beyond(problem, plan, schedule)
 
     def as_replayed(
-        self, problem: ReplicationProblem, told: Mapping[str, Any]
+        self, problem: ReplicationProblem, told: Mapping[str, object]
     ) -> ReplicationProblem:
         """Return *problem* with the model of the remote link that *told* names."""
         if "link" not in told:
