@@ -324,7 +324,7 @@ def _require_known(settings: Mapping[str, object], chosen: Sequence[_Choice]) ->
         if key not in known:
             raise UsageError(
                 f"no solver compared here has a setting {key!r}; "
-                f"{registry.suggest(key, known)}"
+                f"{registry.suggest(key, sorted(known))}"
             )
 
 
