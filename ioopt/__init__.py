@@ -69,7 +69,7 @@ use.
 """
 
 
-def load(source: Any) -> Any:
+def load(source: object) -> Any:
     """Return the problem that *source* describes.
 
     *source* is a path, the name of a bundled instance, ``-`` (standard input), a
@@ -86,7 +86,7 @@ def load(source: Any) -> Any:
 
 
 def model(
-    source: Any,
+    source: object,
     which: str | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> ExportedModel:
@@ -120,7 +120,7 @@ def to_pulp(model: ExportedModel) -> LpProblem:
 
 
 def from_pulp(
-    source: Any,
+    source: object,
     lp: LpProblem,
     which: str | None = None,
     settings: Mapping[str, object] | None = None,
@@ -145,7 +145,7 @@ def from_pulp(
 
 
 def solve(
-    source: Any,
+    source: object,
     solver: Solver | None = None,
     *,
     measure: str | None = None,
@@ -208,7 +208,7 @@ def solve(
 
 
 def simulate(
-    source: Any,
+    source: object,
     plan: object,
     *,
     link: str | None = None,
@@ -253,8 +253,8 @@ def simulate(
 
 
 def check(
-    source: Any,
-    result: Any = None,
+    source: object,
+    result: object = None,
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:

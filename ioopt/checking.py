@@ -14,7 +14,7 @@ from ioopt.formats.native import validate
 from ioopt.known_plans import known_plans
 from ioopt.loading import load, plan_of, require_form, result_from_dict
 from ioopt.options import suggest
-from ioopt.problems.base import Json
+from ioopt.problems.base import Json, Problem
 from ioopt.problems.schedules import Measured
 from ioopt.protocols import CheckReport, Known
 from ioopt.result import Result, Violation, violation
@@ -37,8 +37,8 @@ class Judgement(NamedTuple):
 
 
 def check(
-    source: Any,
-    result: Any = None,
+    source: object,
+    result: object = None,
     link: str | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> list[Violation]:
@@ -58,7 +58,7 @@ def check(
     return list(check_plan(kind, problem, result, None).violations)
 
 
-def require_servable(problem: Any) -> None:
+def require_servable(problem: Problem) -> None:
     """Raise UnsolvableInstanceError for an instance that no plan can serve, such as one
     with a task larger than every disk; nothing is solved.
     """
@@ -67,10 +67,10 @@ def require_servable(problem: Any) -> None:
 
 
 def judge(
-    problem: Any,
+    problem: Problem,
     given: Result | Mapping[str, Any],
     name: str,
-    expected: Mapping[str, Any] = MappingProxyType({}),
+    expected: Mapping[str, object] = MappingProxyType({}),
 ) -> tuple[list[Violation], list[str]]:
     """Return (violations, unjudged) of the document *given*; the second list has the
     names of its statements that cannot be recomputed.
@@ -79,10 +79,10 @@ def judge(
 
 
 def judgement(
-    problem: Any,
+    problem: Problem,
     given: Result | Mapping[str, Any],
     name: str,
-    expected: Mapping[str, Any] = MappingProxyType({}),
+    expected: Mapping[str, object] = MappingProxyType({}),
 ) -> Judgement:
     """Judge every statement of *given*, called *name* in messages.
 
@@ -128,7 +128,7 @@ def judgement(
 
 
 def _expected_settings(
-    kind: Kind, problem: Any, given: Mapping[str, Any]
+    kind: Kind, problem: Problem, given: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return those settings of *given* that differ from the instance; raise UsageError
     for a key that no result of the kind can add.
@@ -144,7 +144,7 @@ def _expected_settings(
 
 
 def _report(
-    kind: Kind, problem: Any, plan: Any, data: Mapping[str, Any], name: str
+    kind: Kind, problem: Problem, plan: Any, data: Mapping[str, Any], name: str
 ) -> CheckReport:
     """Return the checker's report on *data*, called *name* in messages. A replay of the
     plan is added to it when the plan determines the schedule, or when the result states
@@ -177,7 +177,7 @@ def _states_bounds(data: Mapping[str, Any]) -> bool:
     )
 
 
-def searched(kind: Kind, plan: Any) -> bool:
+def searched(kind: Kind, plan: object) -> bool:
     """Return whether the policy of *plan* solves integer programs while it runs, so
     that a check cannot repeat it.
     """
@@ -207,7 +207,7 @@ def _document(given: Result | Mapping[str, Any], name: str) -> Mapping[str, Any]
 
 
 def replayed(
-    kind: Kind, problem: Any, plan: Any, schedule: Json | None, report: CheckReport
+    kind: Kind, problem: Problem, plan: Any, schedule: Json | None, report: CheckReport
 ) -> CheckReport:
     """Replay the plan, and return *report* with the metrics of the replay.
 

@@ -103,7 +103,7 @@ def result_from_dict(data: object, name: str) -> Result:
     return result
 
 
-def refuse_removed(data: Mapping[str, Any], name: str) -> None:
+def refuse_removed(data: Mapping[str, object], name: str) -> None:
     """Raise InstanceError for a result of a solver or a backend that was removed."""
     family = data.get("family")
     solver = data.get("solver")
@@ -121,7 +121,7 @@ def refuse_removed(data: Mapping[str, Any], name: str) -> None:
         raise errors.InstanceError(f"{name}: options.backend: {error}") from None
 
 
-def require_finite(data: Mapping[str, Any], name: str) -> None:
+def require_finite(data: Mapping[str, object], name: str) -> None:
     """Raise InstanceError when a metric, option or setting of a result is not a finite
     number.
 

@@ -161,7 +161,7 @@ class Pair(NamedTuple):
     ratio: float
 
 
-def base_of(row: Mapping[str, Any]) -> str:
+def base_of(row: Mapping[str, object]) -> str:
     """Return the base instance of a row; a row that names none is its own."""
     return str(row.get("base") or row["instance"])
 

@@ -490,7 +490,7 @@ def plan_dict(plan: Any) -> Json | None:
     return dumped
 
 
-def _leaves(heading: str, name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _leaves(heading: str, name: str, value: object) -> Iterator[tuple[str, Any]]:
     """Yield (heading, value with its unit) for each item of the metric *name*, with
     headings such as ``class LU``; lists are left out.
     """

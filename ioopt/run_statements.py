@@ -41,7 +41,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def leaves_out_copies(kind: Kind, data: Mapping[str, Any]) -> bool:
+def leaves_out_copies(kind: Kind, data: Mapping[str, object]) -> bool:
     """Return whether the solver of the result *data* forbids copies between nodes, and
     the plan has none.
     """
@@ -65,7 +65,7 @@ def forbids_copies(spec: SolverSpec | None, data: Mapping[str, Any]) -> bool:
     return settings.get("replication") is False
 
 
-def stated_of_run(data: Mapping[str, Any]) -> list[str]:
+def stated_of_run(data: Mapping[str, object]) -> list[str]:
     """Return the names of the statements in the result *data* about its run; ``solver``
     is among them when the plan does not name a policy.
     """
@@ -149,7 +149,7 @@ def _of_solver(row: SolverSpec, data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _by_settings(
-    row: SolverSpec, settings: Json, data: Mapping[str, Any]
+    row: SolverSpec, settings: Json, data: Mapping[str, object]
 ) -> Iterator[Violation]:
     """Check that the settings stored in the plan equal the stated ones; a plan by
     another solver is not compared.

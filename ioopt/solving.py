@@ -63,7 +63,7 @@ limit is nearly over.
 """
 
 
-def load_within(source: Any, deadline: Deadline) -> Any:
+def load_within(source: object, deadline: Deadline) -> Any:
     """Load *source*; raise OutOfTime when reading it takes longer than *deadline*
     allows.
     """
@@ -110,7 +110,7 @@ def replay_plan(
 
 
 def simulate(
-    source: Any,
+    source: object,
     plan: object,
     *,
     deadline: Deadline | None = None,
@@ -167,7 +167,7 @@ class SolveKeywords(TypedDict, total=False):
 
 
 def solve(
-    source: Any,
+    source: object,
     solver: str | Callable[..., object] | None = None,
     *,
     measure: str | None = None,

@@ -108,7 +108,7 @@ class Statements:
 
 
 def _names(
-    kind: Kind, problem: Problem, data: Mapping[str, Any]
+    kind: Kind, problem: Problem, data: Mapping[str, object]
 ) -> Iterator[Violation]:
     """Check that instance, family and kind are those of the problem."""
     names = {"instance": problem.name, "family": kind.family, "kind": kind.kind}
@@ -119,7 +119,7 @@ def _names(
             yield violation(key, str(stated), text)
 
 
-def _solver(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
+def _solver(kind: Kind, data: Mapping[str, object]) -> Iterator[Violation]:
     """Check that the solver belongs to the kind or to the user, and that the policy of
     the plan is the solver's own.
     """
@@ -152,7 +152,7 @@ def _solver(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
         yield violation("solver", name, f"its plan is of another policy, {policy}")
 
 
-def _plans_by(row: SolverSpec, plan: Mapping[str, Any]) -> bool:
+def _plans_by(row: SolverSpec, plan: Mapping[str, object]) -> bool:
     """Return whether the policy of *plan* is the one that the solver's name implies."""
     own = {"policy": row.name, "top": False} | dict(row.fixed)
     return plan["policy"] == own["policy"] and (plan.get("top") or False) == own["top"]
@@ -183,8 +183,8 @@ def _ended(kind: Kind, data: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def false_settings(
-    told: Mapping[str, Any],
-    expected: Mapping[str, Any],
+    told: Mapping[str, object],
+    expected: Mapping[str, object],
     stated: Mapping[str, Any] | None,
 ) -> Iterator[Violation]:
     """Yield a violation for every setting that a result adds to its instance although

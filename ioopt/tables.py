@@ -201,7 +201,7 @@ def _latex(
     return "\n".join([*text, "\\bottomrule", "\\end{tabular}"]) + "\n"
 
 
-def _unit_in_heading(header: str, cells: Sequence[Any]) -> list[str]:
+def _unit_in_heading(header: str, cells: Sequence[object]) -> list[str]:
     """Return the heading and the cells of a column as text; a unit that all cells share
     moves into the heading, and None is shown as a dash.
     """

@@ -167,7 +167,7 @@ def replication_timeline(
     )
 
 
-def _critical(row: Mapping[str, Any]) -> dict[str, Any]:
+def _critical(row: Mapping[str, object]) -> dict[str, Any]:
     """Return the field that marks a critical task or transfer; an empty dictionary for
     others.
     """

@@ -312,7 +312,7 @@ def _in_unit(value: Any, scale: float, mark: str, largest: float) -> str:
     return f"{text} {mark}" if mark else text
 
 
-def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> str:
+def quantity(name: str, value: object, *beside: Any, unit: Unit | None = None) -> str:
     """Return one value of a metric as text with its unit. The unit also suits the
     values *beside*, next to which the text is read.
 
@@ -332,7 +332,7 @@ def quantity(name: str, value: Any, *beside: Any, unit: Unit | None = None) -> s
     return number + space + mark
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """Return the text of a table cell: fractions have six significant digits, whole
     numbers at most 15 digits, and an unknown value is ``-``.
 
@@ -358,7 +358,7 @@ def show(value: Any) -> str:
     return str(value)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Return whether *value* is a number; True and False do not count as numbers."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 

@@ -533,7 +533,7 @@ def same(stated: Any, true: Any, rounding: float = 0.0) -> bool:
 
 
 def false_metrics(
-    stated: Mapping[str, Any], report: CheckReport
+    stated: Mapping[str, object], report: CheckReport
 ) -> Iterator[Violation]:
     """Yield a violation for every metric in *stated* that differs from the checker's
     report.

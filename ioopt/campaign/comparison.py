@@ -65,7 +65,7 @@ def _rest(path: str) -> dict[str, Json]:
     return found
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return a cell of a table as a plain value; None for a missing one."""
     return None if value != value else value
 

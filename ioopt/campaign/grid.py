@@ -243,7 +243,7 @@ def content_key(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _expand(settings: Mapping[str, Any]) -> Iterator[Json]:
+def _expand(settings: Mapping[str, object]) -> Iterator[Json]:
     """Yield all combinations of the values in lists; the last key varies fastest."""
     choices = []
     for value in settings.values():

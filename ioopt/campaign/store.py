@@ -333,7 +333,7 @@ class Store(AbstractContextManager["Store"]):
         found = self._read(f"SELECT {', '.join(columns)} FROM runs WHERE key = ?", key)
         return found[0] if found else None
 
-    def conclude(self, name: str, size: str, document: Mapping[str, Any]) -> None:
+    def conclude(self, name: str, size: str, document: Mapping[str, object]) -> None:
         """Store the conclusion of the study *name* at one *size*; an earlier one is
         replaced.
         """

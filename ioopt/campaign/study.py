@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ioopt.campaign.executors import Executor, open_executor
 from ioopt.campaign.runner import run_tasks
@@ -48,7 +48,9 @@ class Study:
         self._seconds: dict[str, float] = {}
         self.num_run = 0
 
-    def values(self, target: str, settings: Sequence[Mapping[str, Any]]) -> list[Json]:
+    def values(
+        self, target: str, settings: Sequence[Mapping[str, object]]
+    ) -> list[Json]:
         """Return the value of the function *target* (``module:function``) for each of
         *settings*, in this order.
 

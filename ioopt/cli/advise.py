@@ -63,7 +63,7 @@ slow, and a unit was forgotten.
 """
 
 
-def _refuse(context: click.Context, option: click.Parameter, given: Any) -> None:
+def _refuse(context: click.Context, option: click.Parameter, given: object) -> None:
     """Raise UsageError for an option that was removed, if it is *given*."""
     if given is not None:
         raise UsageError(

@@ -98,7 +98,7 @@ def check(
     return _tell(problem, result, expected)
 
 
-def _tell(problem: Problem, result: str, expected: Mapping[str, Any]) -> int:
+def _tell(problem: Problem, result: str, expected: Mapping[str, object]) -> int:
     """Print what is wrong with the file *result*, under the settings *expected*; return
     the exit code.
     """
@@ -132,7 +132,7 @@ def _tell(problem: Problem, result: str, expected: Mapping[str, Any]) -> int:
 
 
 def _judged(
-    problem: Problem, result: str, expected: Mapping[str, Any]
+    problem: Problem, result: str, expected: Mapping[str, object]
 ) -> tuple[Mapping[str, Any], Judgement]:
     """Return the data of the file *result*, and their judgement."""
     kind = registry.kind_of_problem(problem)
@@ -175,7 +175,7 @@ def _value_of_plan(problem: Problem, data: Mapping[str, Any], result: str) -> st
     )
 
 
-def _tell_unjudged(data: Mapping[str, Any], result: str, left: list[str]) -> None:
+def _tell_unjudged(data: Mapping[str, object], result: str, left: list[str]) -> None:
     """Name, on standard error, the statements of the result that cannot be
     recomputed.
     """

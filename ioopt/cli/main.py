@@ -11,7 +11,6 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
 
 import click
 
@@ -113,7 +112,7 @@ def cli() -> None:
     """
 
 
-def _terminate(signum: int, frame: Any) -> None:
+def _terminate(signum: int, frame: object) -> None:
     """Treat SIGTERM as Ctrl-C."""
     raise KeyboardInterrupt
 

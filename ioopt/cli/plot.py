@@ -111,13 +111,13 @@ def plot(
     save(axes, output, exact=width is not None)
 
 
-def _wants_page(data: Mapping[str, Any], output: str, picture: str | None) -> bool:
+def _wants_page(data: Mapping[str, object], output: str, picture: str | None) -> bool:
     """Return whether *output* is to be the page of a result."""
     of_result = not is_stored(data)
     return of_result and picture is None and Path(output).suffix.lower() == ".html"
 
 
-def _page(data: Mapping[str, Any], name: str) -> str:
+def _page(data: Mapping[str, object], name: str) -> str:
     """Return the page of the result *data*, which was read from the file *name*."""
     result = result_to_draw(data, name)
     try:
@@ -139,7 +139,7 @@ def _report(stores: tuple[str, ...], output: str, measure: str | None) -> None:
 
 
 def _axes(
-    data: Mapping[str, Any], name: str, picture: str | None, width: float | None
+    data: Mapping[str, object], name: str, picture: str | None, width: float | None
 ) -> Any:
     """Draw a comparison or a result, given as the contents of its JSON file, and return
     the axes. A comparison may be *width* millimetres wide.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from importlib import import_module
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from ioopt import registry
 from ioopt.catalog import resolve, with_folders_opened
@@ -57,7 +57,7 @@ Solvers = Solver | Sequence[Solver]
 
 
 def compare(
-    source: Any,
+    source: object,
     solvers: Solvers | Mapping[str, Solver] | None = None,
     *,
     measure: str | None = None,
@@ -133,7 +133,7 @@ def compare(
 
 
 def study(
-    source: Any,
+    source: object,
     solvers: Solvers | Mapping[str, Solver] | None = None,
     *,
     measure: str | None = None,
@@ -179,7 +179,7 @@ def _study_of(
 
 
 def _runs(
-    source: Any,
+    source: object,
     solvers: Solvers | Mapping[str, Solver] | None,
     options: SolveKeywords,
 ) -> tuple[bool, Runs]:
@@ -196,7 +196,7 @@ def _runs(
     return len(runs.instances) > 1, runs
 
 
-def opened(source: Any) -> Problem | Runs:
+def opened(source: object) -> Problem | Runs:
     """Return the problem that *source* describes or, for a file of stored runs or the
     store of a sweep, these runs.
     """
@@ -214,7 +214,7 @@ def opened(source: Any) -> Problem | Runs:
     return runs_in(data, name) if is_stored(data) else problem_from_dict(data, name)
 
 
-def _opened_all(source: Any) -> tuple[bool, list[Problem | Runs]]:
+def _opened_all(source: object) -> tuple[bool, list[Problem | Runs]]:
     """Return whether *source* may be several instances, a list or a folder, and what
     is in it: only instances, or only stored runs.
     """
@@ -234,7 +234,7 @@ def _opened_all(source: Any) -> tuple[bool, list[Problem | Runs]]:
 
 
 def _run_all(
-    problems: Sequence[Any],
+    problems: Sequence[object],
     solvers: Solvers | Mapping[str, Solver] | None,
     options: SolveKeywords,
 ) -> Runs:
@@ -249,7 +249,7 @@ def _run_all(
 
 
 def compare_rows(
-    source: Any,
+    source: object,
     solvers: Solvers | Mapping[str, Solver] | None = None,
     **options: Unpack[SolveKeywords],
 ) -> list[Row]:
@@ -324,7 +324,7 @@ def _require_known(settings: Mapping[str, object], chosen: Sequence[_Choice]) ->
         if key not in known:
             raise UsageError(
                 f"no solver compared here has a setting {key!r}; "
-                f"{registry.suggest(key, known)}"
+                f"{registry.suggest(key, sorted(known))}"
             )
 
 

@@ -108,7 +108,7 @@ def ratio(value: float | None, to: float | None, sense: Sense) -> float | None:
     return above / below if below > 0 else None
 
 
-def standing(row: Mapping[str, Any]) -> str:
+def standing(row: Mapping[str, object]) -> str:
     """Return the standing of a row in words: whether its answer is optimal or feasible
     by the measure, or why it has none.
     """

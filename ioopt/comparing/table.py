@@ -172,7 +172,7 @@ class _Shown:
         """Return the value of the metric *name* in each row."""
         return [row["metrics"].get(name) for row in self.rows]
 
-    def _cells(self, name: str, values: Sequence[Any]) -> list[str | None]:
+    def _cells(self, name: str, values: Sequence[object]) -> list[str | None]:
         """Return *values* of the metric *name* as text; times are in the unit of the
         table.
         """

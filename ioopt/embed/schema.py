@@ -280,7 +280,7 @@ def in_words(schema: Json) -> str:
     return TYPE_WORDS.get(kind, kind)
 
 
-def _json_type(annotation: Any) -> Any:
+def _json_type(annotation: object) -> Any:
     """Return the part of a type that can stand in a message: without functions and
     objects of Python, and with records instead of plain mappings.
 
@@ -308,7 +308,7 @@ def _json_union(parts: list[Any]) -> Any:
     return reduce(operator.or_, kept)
 
 
-def _is_record(part: Any) -> bool:
+def _is_record(part: object) -> bool:
     is_model = isinstance(part, type) and issubclass(part, BaseModel)
     return is_model or is_dataclass(part)
 

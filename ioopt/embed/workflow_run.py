@@ -233,12 +233,12 @@ class WorkflowRun(LiveView):
             return None
         cut_off = [k for j in others for k in self._readers_on(j, f)]
         names = [self._tasks[k].id for k in cut_off]
-        if f in self.written and (names or self.is_waited_for(f)):
+        if f not in self.written:
+            return names or None
+        if names or self.is_waited_for(f):
             writers = self._ended_writers((f,), lost=f)
             return names + [self._tasks[k].id for k in writers]
-        if f in self.written and not self._was_read(f):
-            return []
-        return names or None
+        return None if self._was_read(f) else []
 
     # Tasks.
 

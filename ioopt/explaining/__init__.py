@@ -24,7 +24,7 @@ from ioopt.families import (
 )
 from ioopt.known_plans import known_plans
 from ioopt.loading import load
-from ioopt.problems.base import Json
+from ioopt.problems.base import Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Result, measured
 from ioopt.solving import solve
@@ -87,7 +87,9 @@ def _silent(done: int, total: int, words: str) -> None:
     """Show nothing of the progress."""
 
 
-def explain(source: Any, result: Result, progress: Progress = _silent) -> Explanation:
+def explain(
+    source: object, result: Result, progress: Progress = _silent
+) -> Explanation:
     """Explain *result* on its instance, with 10 % more of each resource in turn.
     *progress* is called after each search and after the replays for each resource.
 
@@ -189,7 +191,7 @@ class _Trials:
         self.steps += 1
         self.progress(self.steps, self.steps_in_all, "searches and replays")
 
-    def choose_solver(self, problem: Any) -> None:
+    def choose_solver(self, problem: object) -> None:
         """Choose the solver that looks for better plans of *problem*."""
         self._keep(self.at_hand.plan)
         # A function without an importable name cannot be called again.
@@ -275,7 +277,7 @@ def _as_it_is(plan: Json, problem: object) -> Json:
 
 
 def _tried(
-    trials: _Trials, problem: Any, turns: Mapping[str, Turn]
+    trials: _Trials, problem: Problem, turns: Mapping[str, Turn]
 ) -> tuple[list[Knob], float | None, float]:
     """Return the effect of each resource, the strongest bound known of the unchanged
     instance, and the noise of the searches; the first effect is that of the unchanged

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from ioopt.solvers.model_files import Models
 
 T = TypeVar("T")
+ProblemT = TypeVar("ProblemT", bound="Problem")
+PlanT = TypeVar("PlanT")
 
 EXACT = "exact"
 """Ability: the solver proves its answer optimal if it has enough time."""
@@ -162,7 +164,7 @@ class Metric:
         return f"{self.name} ({better} is better)"
 
 
-class Format:
+class Format(Generic[ProblemT]):
     """One format of instances: its problem class and, if it has one, its generator."""
 
     kind: str
@@ -177,7 +179,7 @@ class Format:
         """Return the value of the key ``format`` in files of this kind."""
         return f"ioopt/{self.kind}"
 
-    def problem_class(self) -> type[Problem]:
+    def problem_class(self) -> type[ProblemT]:
         """Return the class of the problem objects of this kind."""
         raise NotImplementedError(f"{self.kind}: problem_class")
 
@@ -201,14 +203,14 @@ class Format:
 
     def generate(
         self, preset: str | None, settings: Mapping[str, object], seed: int
-    ) -> Any:
+    ) -> ProblemT:
         """Return one instance of *preset* (None: the generator's first preset); *seed*
         makes it repeatable.
         """
         raise UsageError(f"there is no generator of {self.kind}")
 
 
-class MeasuredKind(Format):
+class MeasuredKind(Format[ProblemT]):
     """A format of instances for ``ioopt measure``, in which nothing is decided."""
 
     def settings_class(self) -> type[BaseModel]:
@@ -216,12 +218,12 @@ class MeasuredKind(Format):
         raise NotImplementedError(f"{self.kind}: settings_class")
 
     def measure(
-        self, problem: Any, settings: Any, seed: int, deadline: Deadline
+        self, problem: ProblemT, settings: object, seed: int, deadline: Deadline
     ) -> Measurement[Any]:
         """Run the measurements of *problem* and return the findings."""
         raise NotImplementedError(f"{self.kind}: measure")
 
-    def plot(self, found: Any, title: str) -> Any:
+    def plot(self, found: object, title: str) -> Any:
         """Draw *found*, the findings of :meth:`measure`, and return the axes."""
         raise NotImplementedError(f"{self.kind}: plot")
 
@@ -239,7 +241,7 @@ returns False when the instance does not have the resource.
 """
 
 
-class Kind(Format):
+class Kind(Format[ProblemT], Generic[ProblemT, PlanT]):
     """One kind of decision problem: its plans, their check, and their metrics.
 
     A family derives one class for each of its kinds and overrides the methods that the
@@ -311,7 +313,7 @@ class Kind(Format):
                 return metric
         return Metric(name, self.objective.sense)
 
-    def plan_class(self) -> type[Any] | None:
+    def plan_class(self) -> type[PlanT] | None:
         """Return the class of the kind's plans; None if they are plain data."""
         return None
 
@@ -333,7 +335,9 @@ class Kind(Format):
         ``ioopt compare`` calls this method before it times the first solver.
         """
 
-    def check(self, problem: Any, plan: Any, schedule: Schedule | None) -> CheckReport:
+    def check(
+        self, problem: ProblemT, plan: PlanT, schedule: Schedule | None
+    ) -> CheckReport:
         """Return the report on a plan and, if given, its schedule; the objective is
         recomputed.
 
@@ -348,8 +352,8 @@ class Kind(Format):
 
     def simulate(
         self,
-        problem: Any,
-        plan: Any,
+        problem: ProblemT,
+        plan: PlanT,
         *,
         policy: MadePolicy | None = None,
         **options: Any,
@@ -364,25 +368,25 @@ class Kind(Format):
             f"{self.kind} has no simulator: it is one decision, not a schedule"
         )
 
-    def under_noise(self, problem: Any, plan: Any, seconds: float) -> Json:
+    def under_noise(self, problem: ProblemT, plan: PlanT, seconds: float) -> Json:
         """Return the metrics of *plan* under noise; empty if the kind has none, or if
         they would take more than *seconds*.
         """
         return {}
 
     def noise_again(
-        self, problem: Any, plan: Any, told: Mapping[str, Any], name: str
+        self, problem: ProblemT, plan: PlanT, told: Mapping[str, object], name: str
     ) -> Json:
         """Return the metrics of *plan* under the noise that the metrics *told* name;
         messages call their result *name*.
         """
         return {}
 
-    def start(self, plan: Any) -> Any:
+    def start(self, plan: PlanT) -> PlanT:
         """Return *plan* in the form in which solvers can begin from it."""
         return plan
 
-    def plan_meant(self, problem: Any, answer: object, name: str) -> object:
+    def plan_meant(self, problem: ProblemT, answer: object, name: str) -> object:
         """Return the plan that a user's solver means by *answer*, which messages call
         *name*; unchanged if the answer is a plan already.
 
@@ -391,21 +395,23 @@ class Kind(Format):
         return answer
 
     def as_asked(
-        self, problem: Any, request: SolveRequest, outcome: Outcome
+        self, problem: ProblemT, request: SolveRequest, outcome: Outcome
     ) -> Outcome:
         """Return a solver's *outcome* in the form for which the settings ask that all
         solvers of the kind share; unchanged if they ask for none.
         """
         return outcome
 
-    def bound(self, problem: Any, deadline: Deadline | None = None) -> float | None:
+    def bound(
+        self, problem: ProblemT, deadline: Deadline | None = None
+    ) -> float | None:
         """Return a quick, proven bound of the objective, for solvers that prove none;
         None if the kind has no such bound.
         """
         return None
 
     def stated_bounds(
-        self, problem: Any, schedule: Schedule, deadline: Deadline | None = None
+        self, problem: ProblemT, schedule: Schedule, deadline: Deadline | None = None
     ) -> Json:
         """Return the proven bounds that results state beside the metrics of a replayed
         *schedule*, by name.
@@ -414,33 +420,33 @@ class Kind(Format):
         """
         return {}
 
-    def policy_of(self, plan: Any) -> str | None:
+    def policy_of(self, plan: PlanT) -> str | None:
         """Return the name of the solver whose policy made *plan*; None for a plan that
         no policy made.
         """
         return None
 
-    def policy_settings(self, plan: Any, known: Set[str]) -> Mapping[str, object]:
+    def policy_settings(self, plan: PlanT, known: Set[str]) -> Mapping[str, object]:
         """Return the policy's settings that *plan* states; *known* are the names of all
         settings of the policy.
         """
         return {}
 
     def beyond(
-        self, problem: Any, plan: Any, schedule: Schedule | None
+        self, problem: ProblemT, plan: PlanT | None, schedule: Schedule | None
     ) -> Mapping[str, Any]:
         """Return, by name, the settings that a plan and its schedule add to the
         instance; if both are None, the instance's own settings.
         """
         return {}
 
-    def as_replayed(self, problem: Any, told: Mapping[str, Any]) -> Any:
+    def as_replayed(self, problem: ProblemT, told: Mapping[str, object]) -> ProblemT:
         """Return *problem* with the added settings *told*: those settings of
         :meth:`beyond` that the user asked for.
         """
         return problem
 
-    def solvers_to_compare(self, problem: Any) -> tuple[str, ...]:
+    def solvers_to_compare(self, problem: ProblemT) -> tuple[str, ...]:
         """Return the solvers that ``ioopt compare`` runs on *problem* if the user names
         none; empty means all solvers of the kind.
         """
@@ -463,25 +469,25 @@ class Kind(Format):
         """Return whether plans of the kind can be explained."""
         return type(self).explain is not Kind.explain
 
-    def explain(self, problem: Any, result: Result) -> list[str]:
+    def explain(self, problem: ProblemT, result: Result) -> list[str]:
         """Return sentences that say how the time of a result is spent."""
         raise UsageError(f"plans of {self.kind} are not explained")
 
-    def short_proof(self, problem: Any, plan: Any, name: str) -> float | None:
+    def short_proof(self, problem: ProblemT, plan: PlanT, name: str) -> float | None:
         """Return the bound of the metric *name* that a short proof reaches, which may
         start from *plan*; None if there is no such proof. Its effort is counted.
         """
         return None
 
     def addends(
-        self, problem: Any, result: Result
+        self, problem: ProblemT, result: Result
     ) -> Mapping[str, Mapping[str, float]]:
         """Return what the objective of a result adds up for each node: seconds, keyed
         by node and what they are spent on. Empty if the objective is no such sum.
         """
         return {}
 
-    def assumed(self, problem: Any) -> Mapping[str, tuple[str, str]]:
+    def assumed(self, problem: ProblemT) -> Mapping[str, tuple[str, str]]:
         """Return the resources of :meth:`knobs` whose amount no record states, each
         with its amount and the key of ``--machine`` that states it.
         """
@@ -493,7 +499,7 @@ class Kind(Format):
         """
         return {}
 
-    def counted_search(self, problem: Any) -> tuple[str, Mapping[str, int]] | None:
+    def counted_search(self, problem: ProblemT) -> tuple[str, Mapping[str, int]] | None:
         """Return a solver and the settings with which it ends after a number of steps
         and not by the clock, for an explanation; None if the kind has no such search.
         """
@@ -567,7 +573,7 @@ class SolverSpec:
         function: Callable[..., Any] = load_target(self.target)
         return function
 
-    def load(self, backend: str | None, problem: Any) -> None:
+    def load(self, backend: str | None, problem: Problem) -> None:
         """Import what the solver uses on *problem*, with *backend* (None: its default),
         so that no import takes time while it solves.
         """
@@ -596,6 +602,6 @@ class SolverSpec:
             return None
         return parse_settings(settings, self.fixed, self.name)
 
-    def make_policy(self, settings: Any) -> Any:
+    def make_policy(self, settings: object) -> Any:
         """Return the policy made from *settings*; None if the solver has no policy."""
         return None if self.policy is None else load_target(self.policy)(settings)

@@ -331,7 +331,7 @@ _ONLINE_ROWS = sorted(
 _BEST_FIRST = ("fill", "least-delay", "cons-max-util")
 
 
-class BatchIo(Kind):
+class BatchIo(Kind["BatchIoProblem", "BatchIoPlan"]):
     """The problem of deciding, whenever several jobs have I/O requests, which job
     transfers at what rate.
     """
@@ -414,6 +414,9 @@ class BatchIo(Kind):
         return check(problem, plan, schedule)
 
     def policy_of(self, plan: BatchIoPlan) -> str:
+        """Return the policy of *plan*, with ``+top`` if it distributes the bandwidth
+        that is left over.
+        """
         return f"{plan.policy}+top" if plan.top else plan.policy
 
     def policy_settings(
@@ -430,6 +433,10 @@ class BatchIo(Kind):
         policy: MadePolicy | None = None,
         **options: Any,
     ) -> Simulation:
+        """Simulate the queue and the storage under *policy*. A *deadline* is ignored.
+
+        *options* are ``arithmetic``, ``engine``, ``rates`` and ``drawn``.
+        """
         from ioopt.solvers.batch_io.run import simulate
 
         assert policy is not None, "a plan of this kind names its policy"
@@ -442,6 +449,7 @@ class BatchIo(Kind):
         plan: BatchIoPlan | None,
         schedule: Schedule | None,
     ) -> Json:
+        """Return the loop (open or closed) and the expansion factor of the plan."""
         from ioopt.problems.batch_io import beyond
 
         return beyond(problem, plan, schedule)
@@ -468,7 +476,7 @@ class BatchIo(Kind):
         return KNOBS
 
 
-class IoRequests(Kind):
+class IoRequests(Kind["IoRequestsProblem", "IoGrantsPlan"]):
     """The problem of deciding which of the I/O requests at one instant are granted, and
     at what rate.
     """

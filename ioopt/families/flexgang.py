@@ -48,7 +48,7 @@ _BACKENDS = ("HiGHS", "CBC", "SCIP")
 _RENAMED = {"exact": "flex-exact", "quantum-dp": "quantum-ip"}
 
 
-class QuantumSelection(Kind):
+class QuantumSelection(Kind["QuantumSelectionProblem", "QuantumPlan"]):
     """The problem of deciding how long the quantum of each job is, and how often a
     cycle visits the job.
     """
@@ -116,6 +116,9 @@ class QuantumSelection(Kind):
     def simulate(
         self, problem: QuantumSelectionProblem, plan: QuantumPlan, **options: Any
     ) -> Simulation:
+        """Simulate the slots of *plan*; *options* are ``seed``, ``seconds`` and
+        ``deadline``, after which there may be no metrics.
+        """
         from ioopt.sim.flexgang.quantum_selection import simulate
 
         return simulate(problem, plan, **options)
@@ -123,6 +126,7 @@ class QuantumSelection(Kind):
     def bound(
         self, problem: QuantumSelectionProblem, deadline: Deadline | None = None
     ) -> float:
+        """Return a lower bound of the predicted cost, in closed form."""
         from ioopt.models.flexgang.quantum import least_cost
 
         return least_cost(problem)
@@ -143,7 +147,7 @@ class QuantumSelection(Kind):
         return QUANTUM_MODELS
 
 
-class FlexibleGang(Kind):
+class FlexibleGang(Kind["FlexibleGangProblem", "FlexibleGangPlan"]):
     """The problem of deciding which gangs have rows of their own, and which jobs share
     loose windows.
     """
@@ -214,6 +218,11 @@ class FlexibleGang(Kind):
     def simulate(
         self, problem: FlexibleGangProblem, plan: FlexibleGangPlan, **options: Any
     ) -> Simulation:
+        """Simulate *plan* under each seed; *options* are ``seeds``, ``seconds`` and
+        ``deadline``, after which seeds are left out.
+
+        Raises InstanceError for a pattern that does not fit the instance.
+        """
         from ioopt.sim.flexgang.flexible_gang import simulate
 
         return simulate(problem, plan, **options)
@@ -221,6 +230,9 @@ class FlexibleGang(Kind):
     def bound(
         self, problem: FlexibleGangProblem, deadline: Deadline | None = None
     ) -> float | None:
+        """Return an upper bound of the model's objective, None if none is found; after
+        *deadline* it is weaker.
+        """
         from ioopt.solvers.flexgang.linear import upper_bound
 
         return upper_bound(problem, deadline=deadline)
@@ -241,7 +253,7 @@ class FlexibleGang(Kind):
         return PATTERN_MODELS
 
 
-class QuantumModel(MeasuredKind):
+class QuantumModel(MeasuredKind["QuantumModelProblem"]):
     """Measurement of the slowdown and the fragmentation of two jobs in alternating
     quanta.
     """
@@ -279,6 +291,12 @@ class QuantumModel(MeasuredKind):
     def measure(
         self, problem: QuantumModelProblem, settings: Any, seed: int, deadline: Deadline
     ) -> Measurement[Any]:
+        """Measure slowdown and waste at every point; after *deadline* on a coarser
+        grid.
+
+        Only the simulation of events uses *seed*. Raises NotApplicableError for a chain
+        of constant bursts, and OutOfTime.
+        """
         from ioopt.measure.quantum_model import measure
 
         return measure(problem, settings, seed, deadline)
@@ -289,7 +307,7 @@ class QuantumModel(MeasuredKind):
         return plot_quantum_model(found, title)
 
 
-class Perturbation(MeasuredKind):
+class Perturbation(MeasuredKind["PerturbationProblem"]):
     """Measurement of the time that a gang loses when one of its quanta is disturbed."""
 
     kind = "perturbation"
@@ -325,6 +343,9 @@ class Perturbation(MeasuredKind):
     def measure(
         self, problem: PerturbationProblem, settings: Any, seed: int, deadline: Deadline
     ) -> Measurement[Any]:
+        """Measure the slopes of all applications, in quanta per perturbation; after
+        *deadline* as means over fewer runs.
+        """
         from ioopt.measure.laboratory import measure
 
         return measure(problem, settings, seed, deadline)
@@ -335,7 +356,7 @@ class Perturbation(MeasuredKind):
         return plot_perturbation(found, title)
 
 
-class MessageCounts(MeasuredKind):
+class MessageCounts(MeasuredKind["MessageCountsProblem"]):
     """Measurement of how much a gang needs to run together, from counts of its
     messages.
     """
@@ -376,6 +397,9 @@ class MessageCounts(MeasuredKind):
         seed: int,
         deadline: Deadline,
     ) -> Measurement[Any]:
+        """Judge whether each application needs gang scheduling: LOW, HIGH or UNKNOWN.
+        Nothing is random.
+        """
         from ioopt.measure.gangedness import measure
 
         return measure(problem, settings, seed, deadline)

@@ -48,7 +48,7 @@ _TRIED = ("index-iogs", "guarded-iogs", "migrate-iogs", "adaptive-iogs", "iogs",
 _RENAMED = {"dedicated": "iogs"}
 
 
-class Gang(Kind):
+class Gang(Kind["GangProblem", "GangPlan"]):
     """The problem of deciding which jobs share a time slice, and on which nodes each of
     them runs.
     """
@@ -135,6 +135,11 @@ class Gang(Kind):
         policy: MadePolicy | None = None,
         **options: Any,
     ) -> Simulation:
+        """Simulate the time slices under *policy*. A *deadline* is ignored.
+
+        Raises UsageError for an engine that cannot do what the settings ask, and
+        BackendMissingError for compiled code where none is.
+        """
         from ioopt.solvers.gang.run import simulate_policy
 
         assert policy is not None, "a plan of this kind names its policy"
@@ -144,6 +149,7 @@ class Gang(Kind):
     def bound(
         self, problem: GangProblem, deadline: Deadline | None = None
     ) -> float | None:
+        """Return a lower bound of the mean slowdown; *deadline* is not needed."""
         from ioopt.models.gang.slowdown_bound import mean_slowdown_bound
 
         return mean_slowdown_bound(problem)
@@ -170,7 +176,7 @@ class Gang(Kind):
         return KNOBS
 
 
-class GangMatrix(Kind):
+class GangMatrix(Kind["GangMatrixProblem", "GangMatrixPlan"]):
     """The problem of deciding where the waiting jobs of a snapshot are placed, and
     which jobs move.
     """
@@ -226,6 +232,9 @@ class GangMatrix(Kind):
     def bound(
         self, problem: GangMatrixProblem, deadline: Deadline | None = None
     ) -> float:
+        """Return an upper bound of ``value_las`` that holds for every policy; close to
+        *deadline* it is weaker.
+        """
         from ioopt.solvers.gang.bound import upper_bound
 
         return upper_bound(problem, deadline=deadline)

@@ -48,7 +48,7 @@ _REMOVED = dict.fromkeys(
 _KNOB_UNITS = {"the remote link": "bandwidth", "the nodes' network": "bandwidth"}
 
 
-class Replication(Kind):
+class Replication(Kind["ReplicationProblem", "ReplicationPlan"]):
     """The problem of deciding which node runs each task, in which order, and which
     files are copied between nodes.
     """
@@ -142,6 +142,12 @@ class Replication(Kind):
     def simulate(
         self, problem: ReplicationProblem, plan: ReplicationPlan, **options: Any
     ) -> Simulation:
+        """Replay *plan*, by its queues or, if it lists its transfers, by these.
+
+        *options* are ``link``, ``engine``, ``actual`` (compute seconds by task) and
+        ``deadline``. Raises SimulationError for queues that cannot be carried out,
+        UsageError for wrong ``actual`` times, and OutOfTime.
+        """
         if plan.bound_moves is not None:
             from ioopt.sim.replication.follow import follow
 
@@ -161,7 +167,7 @@ class Replication(Kind):
         self,
         problem: ReplicationProblem,
         plan: ReplicationPlan,
-        told: Mapping[str, Any],
+        told: Mapping[str, object],
         name: str,
     ) -> Json:
         from ioopt.formats.native import validate
@@ -172,6 +178,7 @@ class Replication(Kind):
         return noisy_metrics(problem, plan, stated)
 
     def start(self, plan: ReplicationPlan) -> ReplicationPlan:
+        """Return the queues of *plan*; rules decide its transfers."""
         return plan.by_rules()
 
     def plan_meant(
@@ -193,6 +200,7 @@ class Replication(Kind):
     def bound(
         self, problem: ReplicationProblem, deadline: Deadline | None = None
     ) -> float:
+        """Return a lower bound of the batch time (13) in seconds, in linear time."""
         from ioopt.models.replication.bounds import quick
 
         return quick(problem)
@@ -203,6 +211,9 @@ class Replication(Kind):
         schedule: Schedule,
         deadline: Deadline | None = None,
     ) -> Json:
+        """Return the bounds in seconds that hold for *schedule*; *deadline* is not
+        needed.
+        """
         from ioopt.models.replication.workflow_bound import stated_bounds
 
         return stated_bounds(problem, schedule)
@@ -213,13 +224,17 @@ class Replication(Kind):
         plan: ReplicationPlan | None,
         schedule: Schedule | None,
     ) -> Json:
+        """Return the model of the remote link, and the number of tasks with other
+        compute times than the instance's.
+        """
         from ioopt.problems.replication import beyond
 
         return beyond(problem, plan, schedule)
 
     def as_replayed(
-        self, problem: ReplicationProblem, told: Mapping[str, Any]
+        self, problem: ReplicationProblem, told: Mapping[str, object]
     ) -> ReplicationProblem:
+        """Return *problem* with the model of the remote link that *told* names."""
         if "link" not in told:
             return problem
         network = problem.network.model_copy(update={"remote_link": told["link"]})
@@ -248,6 +263,9 @@ class Replication(Kind):
     def short_proof(
         self, problem: ReplicationProblem, plan: ReplicationPlan, name: str
     ) -> float | None:
+        """Return the bound of ``additive_seconds`` in seconds for a batch, None for a
+        workflow or another metric.
+        """
         if name != "additive_seconds" or problem.is_workflow:
             return None
         from ioopt.protocols import Outcome

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ioopt.solvers.model_files import Models
 
 
-class WorkDirectory(Kind):
+class WorkDirectory(Kind["WorkDirectoryProblem", "WorkDirectoryPlan"]):
     """The problem of deciding when each task of a workflow starts, so that its files
     fit the quota.
     """
@@ -100,6 +100,9 @@ class WorkDirectory(Kind):
     def simulate(
         self, problem: WorkDirectoryProblem, plan: WorkDirectoryPlan, **options: Any
     ) -> Simulation:
+        """Replay *plan*; *options* are ``actual`` (compute seconds by task) and
+        ``deadline``, with which no timeline is made.
+        """
         from ioopt.sim.work_directory.replay import simulate
 
         return simulate(problem, plan, **options)
@@ -107,6 +110,9 @@ class WorkDirectory(Kind):
     def bound(
         self, problem: WorkDirectoryProblem, deadline: Deadline | None = None
     ) -> float:
+        """Return a lower bound of the makespan under the instance's quota, in
+        seconds.
+        """
         from ioopt.models.work_directory.bounds import least_makespan
 
         return least_makespan(problem)
@@ -117,6 +123,9 @@ class WorkDirectory(Kind):
         schedule: Schedule,
         deadline: Deadline | None = None,
     ) -> Json:
+        """Return the bounds of the peak in bytes and of the makespan in seconds that
+        hold for *schedule*.
+        """
         from ioopt.models.work_directory.bounds import stated_bounds
 
         return stated_bounds(problem, schedule, deadline)
@@ -132,6 +141,9 @@ class WorkDirectory(Kind):
         plan: WorkDirectoryPlan | None,
         schedule: Schedule | None,
     ) -> Json:
+        """Return whether the quota was kept or ignored, and the number of tasks with
+        other compute times than the instance's.
+        """
         from ioopt.problems.work_directory import beyond
 
         return beyond(problem, plan, schedule)

@@ -154,7 +154,7 @@ def legend_beside(figure: Any, handles: Sequence[Any]) -> None:
     )
 
 
-def legend_below(figure: Any, handles: Sequence[Any]) -> None:
+def legend_below(figure: Any, handles: Sequence[object]) -> None:
     """Put one legend for all panels of *figure* in a line below the panels."""
     figure.legend(
         handles=list(handles),

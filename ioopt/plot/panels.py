@@ -426,7 +426,7 @@ def work_directory_contents(result: Result) -> Contents:
     return Contents([use, tasks], axes, [table], colours)
 
 
-def _tasks(tasks: Sequence[Json], stages: Mapping[str, Any]) -> tuple[Boxes, Table]:
+def _tasks(tasks: Sequence[Json], stages: Mapping[str, object]) -> tuple[Boxes, Table]:
     """Return the panel of the tasks, and the table of what ended when the last one
     began.
     """

@@ -221,7 +221,7 @@ def fewer(boxes: Sequence[Box]) -> tuple[list[Box], str]:
     return found, f"{left} of {len(boxes)} boxes are left out, of at most {most} each."
 
 
-def _rounded(values: Sequence[Any]) -> list[Any]:
+def _rounded(values: Sequence[object]) -> list[Any]:
     """Return *values* with numbers of nine digits, which is precise enough to draw."""
     return [float(f"{x:.9g}") if isinstance(x, float) else x for x in values]
 

@@ -128,11 +128,8 @@ def plot_frontier(found: Json) -> Any:
     if asked:
         _mark_asked(axes, marks, asked, size, time)
     axes.set_ylim(bottom=0)
-    if known[-1]["quota_bytes"] > WIDE * known[-2 if asked else -1]["quota_bytes"]:
-        axes.set_xscale("log")  # Else the curve would be a line at the left.
-        axes.xaxis.set_major_formatter("{x:g}")
-    else:
-        axes.set_xlim(left=0)
+    of_curve = known[-2 if asked else -1]["quota_bytes"]
+    _scale_quotas(axes, known[-1]["quota_bytes"], of_curve)
     if too_small:
         left = axes.get_xlim()[0]
         right = max(*too_small, found["least"]["bound_bytes"]) / size.size
@@ -141,6 +138,17 @@ def plot_frontier(found: Json) -> Any:
     label_axis(axes.xaxis, "quota", size.name)
     label_axis(axes.yaxis, "makespan", time.name)
     return finish(axes, found["instance"])
+
+
+def _scale_quotas(axes: Any, most: float, of_curve: float) -> None:
+    """Let the axis of quotas begin at 0 or, if the largest quota *most* is far beyond
+    the largest one *of_curve*, be logarithmic.
+    """
+    if most > WIDE * of_curve:
+        axes.set_xscale("log")  # Else the curve would be a line at the left.
+        axes.xaxis.set_major_formatter("{x:g}")
+    else:
+        axes.set_xlim(left=0)
 
 
 INFEASIBLE = "infeasible"

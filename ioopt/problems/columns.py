@@ -155,7 +155,7 @@ class Columns(HeldAsColumns, Sequence[RecordT], Generic[RecordT]):
         return repr(self.records)
 
 
-def numbers(form: Any, values: list[Any]) -> NDArray[Any]:
+def numbers(form: object, values: list[Any]) -> NDArray[Any]:
     """Return *values* as an array; *form* is the type of such a field, such as
     ``base.Seconds``.
 
@@ -186,7 +186,7 @@ def labels(form: Any, values: list[Any]) -> list[Any]:
     return found
 
 
-def reals_or_nan(form: Any, values: list[Any]) -> Floats:
+def reals_or_nan(form: object, values: list[Any]) -> Floats:
     """Return *values* as an array, with NaN for None; *form* is the type of the others.
 
     Raises ValueError as :func:`numbers` does.

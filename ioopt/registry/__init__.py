@@ -8,17 +8,13 @@ Instead of the name of a solver, ``file.py:function``, ``module:function`` or a 
 function may be given.
 """
 
-import ast
 import inspect
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from importlib import metadata
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from types import ModuleType
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from ioopt.errors import InstanceError, UsageError
@@ -487,7 +483,11 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
         name = _called(wanted)
     if _OWN_REFUSED:
         raise UsageError(f"solver {name!r} is not a listed one; {_OWN_REFUSED[0]}")
-    function = _find(wanted) if isinstance(wanted, str) else wanted
+    function: object = wanted
+    if isinstance(wanted, str):
+        from ioopt.registry.own_files import find_function
+
+        function = find_function(wanted)
     if isinstance(function, SolverSpec):
         return replace(function, name=name)
     if not callable(function):
@@ -517,116 +517,6 @@ def _called(function: Callable[..., object]) -> str:
         return f"{_called(function.func)}:{given}" if given else _called(function.func)
     plain = getattr(function, "__qualname__", type(function).__name__)
     return f"{function.__module__}:{plain}"
-
-
-def _find(target: str) -> object:
-    """Return the object called ``file.py:name`` or ``module:name``.
-
-    The file may import others of its folder, also while its function runs; a module is
-    on the import path or in the working folder.
-    """
-    path, _, name = target.rpartition(":")
-    in_file = path.endswith(".py")
-    folder = os.path.dirname(os.path.abspath(path)) if in_file else os.getcwd()
-    try:
-        with _imports_from(folder):
-            found = _in_file(path, name) if in_file else load_target(target)
-    except (Exception, SystemExit) as error:
-        cause = error.__cause__ if isinstance(error, UsageError) else None
-        why = error if cause is None else cause
-        raise UsageError(
-            f"solver {target!r} cannot be loaded: {type(why).__name__}: {why}; "
-            "wanted FILE.py:FUNCTION or package.module:function"
-        ) from error
-    if isinstance(found, SolverSpec) or not callable(found):
-        return found
-    return _importing(found, folder)
-
-
-@contextmanager
-def _imports_from(folder: str) -> Iterator[None]:
-    """Search *folder* last for modules while the block runs."""
-    sys.path.append(folder)
-    try:
-        yield
-    finally:
-        # Blocks of several threads may overlap: remove the last entry, and one only.
-        del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
-
-
-def _importing(function: Callable[..., object], folder: str) -> Callable[..., object]:
-    """Return *function*, which may import modules of *folder* while it runs."""
-
-    @wraps(function)
-    def run(*given: object, **named: object) -> object:
-        with _imports_from(folder):
-            return function(*given, **named)
-
-    return run
-
-
-def _in_file(path: str, name: str) -> object:
-    """Return the object called *name* of the Python file *path*."""
-    found = vars(_module_in(path))
-    if name not in found:
-        functions = [key for key, value in found.items() if inspect.isfunction(value)]
-        raise AttributeError(f"{path} has no {name!r}; {suggest(name, functions)}")
-    return found[name]
-
-
-def _module_in(path: str) -> ModuleType:
-    """Return the module in the file *path*; the file is read again once it has
-    changed.
-    """
-    file = os.path.abspath(path)
-    # A name that no import can have, so that no other module is hidden.
-    name = f"{file} of {os.stat(file).st_mtime_ns}"
-    if name in sys.modules:
-        return sys.modules[name]
-    _refuse_namesakes(file)
-    spec = spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
-def _refuse_namesakes(file: str) -> None:
-    """Raise ImportError if *file* imports a module that lies beside it, while another
-    one of that name is loaded, which the import would silently take.
-    """
-    folder = os.path.dirname(file)
-    with suppress(SyntaxError), open(file, "rb") as stream:
-        for name in _imported(ast.parse(stream.read())):
-            beside = os.path.join(folder, f"{name}.py")
-            loaded = getattr(sys.modules.get(name), "__file__", beside)
-            if os.path.isfile(beside) and not _is_same(loaded, beside):
-                raise ImportError(
-                    f"it imports {name}, and another {name} is loaded already, from "
-                    f"{loaded}: rename {beside}"
-                )
-
-
-def _is_same(loaded: str | None, beside: str) -> bool:
-    """Return whether a module's file is the file *beside*; built-in modules have no
-    file.
-    """
-    return loaded is not None and os.path.realpath(loaded) == os.path.realpath(beside)
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of the modules that a file imports, at its top or within."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module
 
 
 def measure_of(kind: Kind, name: str | None = None) -> Metric:

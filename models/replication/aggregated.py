@@ -26,6 +26,9 @@ from ioopt.models.program import Number, Program, Term
 from ioopt.models.replication.static import Cycles, Moves, StaticInstance, loads
 from ioopt.problems.base import collector_paused
 
+Key = tuple[int, int]
+"""A file and a node."""
+
 
 class AggregatedModel:
     """Build the aggregated model of one static instance, with times in whole units.
@@ -64,26 +67,15 @@ class AggregatedModel:
             row = [program.whole(f"T_{k}_{i}", 0, group.count) for i in nodes]
             self.T.append(row)
         pairs = list(product(files, nodes))
-        held = instance.held
-        self.R = {
-            (l, i): program.binary(f"R_{l}_{i}") for l, i in pairs if l not in held[i]
-        }
-        self.K: dict[tuple[int, int], int] = {}
-        if evictable:
-            self.K = {
-                (l, i): program.binary(f"K_{l}_{i}") for l, i in pairs if l in held[i]
-            }
-        self.N: dict[tuple[int, int], int] = {}
-        self.A: dict[tuple[int, int], int] = {}
-        self.B: dict[tuple[int, int], int] = {}
-        if replication and most > 0:
-            self.N = {key: program.binary(f"N_{key[0]}_{key[1]}") for key in self.R}
-            self.A = {(l, i): program.whole(f"A_{l}_{i}", 0, most) for l, i in pairs}
-            if cycles == "acyclic" and most > 1:
-                self.B = {
-                    key: program.whole(f"B_{key[0]}_{key[1]}", 0, most - 1)
-                    for key in self.N
-                }
+        fetched = [(l, i) for l, i in pairs if l not in instance.held[i]]
+        kept = [(l, i) for l, i in pairs if l in instance.held[i]]
+        has_copies = replication and most > 0
+        has_relays = has_copies and cycles == "acyclic" and most > 1
+        self.R = self._binaries("R", fetched)
+        self.K = self._binaries("K", kept if evictable else [])
+        self.N = self._binaries("N", fetched if has_copies else [])
+        self.A = self._counts("A", pairs if has_copies else [], most)
+        self.B = self._counts("B", fetched if has_relays else [], most - 1)
         if upper is None:
             upper = horizon(instance)
         self.span = program.time("M", lower, upper)
@@ -101,6 +93,16 @@ class AggregatedModel:
         ):
             method()
         program.objective[self.span] = 1
+
+    def _binaries(self, name: str, keys: list[Key]) -> dict[Key, int]:
+        """Return a new 0-1 variable for each (file, node) of *keys*."""
+        return {(l, i): self.program.binary(f"{name}_{l}_{i}") for l, i in keys}
+
+    def _counts(self, name: str, keys: list[Key], most: int) -> dict[Key, int]:
+        """Return a new integer variable from 0 to *most* for each (file, node) of
+        *keys*.
+        """
+        return {(l, i): self.program.whole(f"{name}_{l}_{i}", 0, most) for l, i in keys}
 
     def stored(self, file: int, node: int) -> list[Term]:
         """Return X_li as terms.

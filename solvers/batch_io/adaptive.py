@@ -229,56 +229,77 @@ def play(
     Return the sum of their finish times f_j, and the time T_i at which a request of
     rate *peak* first fits beside the others.
     """
-    order = view.order
-    left = view.depths
-    speeds = view.finishes
     storage = view.limits.storage
-    zero = view.limits.zero
-    now = zero
-    total = zero
-    start = zero
+    now = view.limits.zero
+    total = view.limits.zero
+    start = view.limits.zero
     known = False
     for q in range(size):
-        k = order[q]
-        left[k] = view.jobs[view.out[k]].left
+        k = view.order[q]
+        view.depths[k] = view.jobs[view.out[k]].left
         if k == without:
-            left[k] = zero
+            view.depths[k] = view.limits.zero
     while True:
-        busy = zero
-        for q in range(size):
-            k = order[q]
-            request = view.jobs[view.out[k]]
-            view.sizes[k] = 0
-            if left[k] > 0:
-                view.sizes[k] = request.nodes
-                busy += request.peak
+        busy = rate_of_unfinished(view, size)
         if not known and busy + peak <= storage * slack:
             start = now
             known = True
         if busy == 0:
             break
-        share_out(view, speeds, size, storage)
-        step = zero
-        for q in range(size):
-            k = order[q]
-            if left[k] > 0:
-                seconds = left[k] / speeds[k]
-                if step == 0 or seconds < step:
-                    step = seconds
+        share_out(view, view.finishes, size, storage)
+        step = seconds_to_next_end(view, size)
         now += step
-        for q in range(size):
-            k = order[q]
-            if left[k] > 0:
-                ends = left[k] / speeds[k] <= step
-                left[k] -= speeds[k] * step
-                # Requests that finish together must all end in this round, although
-                # rounding leaves a few bytes of some.
-                if ends or left[k] <= view.jobs[view.out[k]].left * (slack - 1):
-                    left[k] = zero
-                    total += now
+        total = play_step(view, size, step, slack, now, total)
     for q in range(size):
-        view.sizes[order[q]] = view.jobs[view.out[order[q]]].nodes
+        view.sizes[view.order[q]] = view.jobs[view.out[view.order[q]]].nodes
     return total, start
+
+
+def rate_of_unfinished(view: KernelView, size: int) -> Number:
+    """Return the sum of the peak rates of the requests that have bytes left in
+    ``depths``; set ``sizes`` to their nodes, and to 0 for the others.
+    """
+    busy = view.limits.zero
+    for q in range(size):
+        k = view.order[q]
+        request = view.jobs[view.out[k]]
+        view.sizes[k] = 0
+        if view.depths[k] > 0:
+            view.sizes[k] = request.nodes
+            busy += request.peak
+    return busy
+
+
+def seconds_to_next_end(view: KernelView, size: int) -> Number:
+    """Return the seconds until a request ends at the rates in ``finishes``."""
+    step = view.limits.zero
+    for q in range(size):
+        k = view.order[q]
+        if view.depths[k] > 0:
+            seconds = view.depths[k] / view.finishes[k]
+            if step == 0 or seconds < step:
+                step = seconds
+    return step
+
+
+def play_step(
+    view: KernelView, size: int, step: Number, slack: Number, now: Number, total: Number
+) -> Number:
+    """Move bytes for *step* seconds, up to *now*, at the rates in ``finishes``; return
+    *total* with the finish times of the requests that end.
+    """
+    left = view.depths
+    for q in range(size):
+        k = view.order[q]
+        if left[k] > 0:
+            ends = left[k] / view.finishes[k] <= step
+            left[k] -= view.finishes[k] * step
+            # Requests that finish together must all end in this round, although
+            # rounding leaves a few bytes of some.
+            if ends or left[k] <= view.jobs[view.out[k]].left * (slack - 1):
+                left[k] = view.limits.zero
+                total += now
+    return total
 
 
 def policy(how: Settings) -> IoPolicy:

@@ -173,6 +173,15 @@ def mark_by_sums(view: KernelView, rates: list[Number]) -> None:
             rest += units_at(view, k)
     for taken in range(k):
         rates[taken] = view.jobs[view.out[taken]].peak
+    mark_sum(view, rates, k, words, rows, rest)
+
+
+def mark_sum(
+    view: KernelView, rates: list[Number], k: int, words: int, rows: int, rest: int
+) -> None:
+    """Mark requests from *k* on that have *rest* units together, the first ones where
+    there is a choice; the table has *rows* rows of sums, each of *words* words.
+    """
     while rest > 0:
         left = rest - units_at(view, k)
         later = min(rows, view.size - k - 1)

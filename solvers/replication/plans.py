@@ -167,6 +167,15 @@ def flat(rows: Iterable[Sequence[int]]) -> tuple[list[int], list[int]]:
     return [0, *accumulate(map(len, listed))], list(chain.from_iterable(listed))
 
 
+def first_holders(problem: ReplicationProblem) -> list[set[int]]:
+    """Return the nodes that hold each file from the start."""
+    holders: list[set[int]] = [set() for _ in problem.files]
+    for i, held in enumerate(problem.holds):
+        for file in held:
+            holders[file].add(i)
+    return holders
+
+
 def successors(problem: ReplicationProblem) -> list[list[int]]:
     """Return, for each task, the tasks that read its outputs, in ascending order."""
     after: list[list[int]] = [[] for _ in problem.tasks]

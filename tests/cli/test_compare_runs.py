@@ -17,6 +17,7 @@ import ioopt
 from ioopt.comparing.joined import joined
 from ioopt.comparing.picture import plot_comparison
 from ioopt.comparing.runs import runs_in
+from ioopt.errors import UsageError
 from ioopt.metrics import PairedRatio, geometric_mean, paired_ratios, signed_rank_p
 from ioopt.tables import folded
 
@@ -744,3 +745,11 @@ def test_a_store_of_a_sweep_is_no_instance(run, tmp_path, monkeypatch):
     (tmp_path / "runs.sqlite").write_bytes(b"SQLite format 3\0" + bytes(99))
     code, _, err = run("solve", "runs.sqlite")
     assert code == 2 and "runs.sqlite: a store of the runs of a sweep" in err
+
+
+def test_a_refused_setting_lists_the_known_ones_in_order():
+    with pytest.raises(UsageError, match="'nonsense'; known: ") as caught:
+        ioopt.compare("gang-figure-5", ["gs", "iogs"], settings={"nonsense": 1})
+    known = str(caught.value).partition("known: ")[2].split(", ")
+    assert known == sorted(known)
+    assert len(known) > 2

@@ -71,6 +71,13 @@ def check(
         found += queue_violations(terms, table)
     if found or stated_jobs < len(problem.jobs):
         return CheckReport(tuple(found))
+    return _report(terms, table, judged)
+
+
+def _report(terms: Terms, table: Table, judged: bool) -> CheckReport:
+    """Return the report of a schedule without violations. *judged* says whether the
+    order of the queue was checked.
+    """
     excused: list[Violation] = []
     if not terms.limited:
         held = replace(terms, policy=None)
@@ -79,12 +86,15 @@ def check(
     ranges = {}
     if isinstance(metrics["useful_utilisation"], tuple):
         ranges["useful_utilisation"] = metrics.pop("useful_utilisation")
-    objectives = {"mean_response_seconds": metrics["mean_response_seconds"]}
-    rounding = 1e-14 * float(table.rows.end.max(initial=0.0))
-    limits = limits_of(terms, table)
-    unjudged = () if judged else ("queue order",)
     return CheckReport(
-        (), objectives, metrics, ranges, rounding, limits, tuple(excused), unjudged
+        (),
+        objectives={"mean_response_seconds": metrics["mean_response_seconds"]},
+        metrics=metrics,
+        ranges=ranges,
+        rounding=1e-14 * float(table.rows.end.max(initial=0.0)),
+        limits=limits_of(terms, table),
+        excused=tuple(excused),
+        unjudged=() if judged else ("queue order",),
     )
 
 

@@ -108,10 +108,15 @@ def _link_bound(problem: ReplicationProblem) -> float:
     """Return a lower bound on the makespan: the seconds to fetch every needed file once
     over the shared link and then to run the shortest task.
     """
-    far = sum(problem.files[f].bytes for f in _fetched(problem))
+    far = _bytes(problem, _fetched(problem))
     fastest = max(node.speed for node in problem.nodes)
     least = min((task.compute_seconds for task in problem.tasks), default=0.0) / fastest
     return far / problem.network.remote_bytes_per_second + least
+
+
+def _bytes(problem: ReplicationProblem, files: list[int]) -> int:
+    """Return the bytes of *files* together."""
+    return sum(problem.files[f].bytes for f in files)
 
 
 def _fetched(problem: ReplicationProblem) -> list[int]:
@@ -233,7 +238,7 @@ def _together(
         return 0.0
     missing = []
     for held in {problem.holds[i] for i in problem.hosts[k]}:
-        missing.append(sum(problem.files[f].bytes for f in born if f not in held))
+        missing.append(_bytes(problem, [f for f in born if f not in held]))
     rate = problem.network.replica_bytes_per_second
     return min(asked[f] for f in born) + min(missing) / rate
 
@@ -317,8 +322,8 @@ def _pipe_seconds(
     kept = [f for f in files if problem.producer[f] >= 0 and problem.files[f].keep]
     asked = min((first[f] for f in come), default=math.inf)
     made = min((end[problem.producer[f]] for f in kept), default=math.inf)
-    fetching = sum(problem.files[f].bytes for f in come) / rate
-    saving = sum(problem.files[f].bytes for f in kept) / rate
+    fetching = _bytes(problem, come) / rate
+    saving = _bytes(problem, kept) / rate
     best = 0.0
     if come:
         after: list[float] = []

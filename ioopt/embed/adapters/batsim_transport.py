@@ -159,7 +159,7 @@ class BatsimServer:
             self._bound.unlink(missing_ok=True)
 
 
-def _time_of(message: Any) -> float:
+def _time_of(message: object) -> float:
     now = message.get("now") if isinstance(message, dict) else None
     if isinstance(now, (int, float)) and abs(now) < 1e18:
         return float(now)

@@ -117,12 +117,8 @@ def backfill(run: System, clock: Clock, turn: int, least: int) -> bool:
             continue
         if short:
             place = find_place(run, clock, units, 0, 0)
-        elif run.rules.partition:
-            place = find_place(run, clock, units, avoid, length)
-        elif units <= extra:
-            place = 0
         else:
-            place = -1
+            place = find_place_beside(run, clock, units, avoid, length, extra)
         if place < 0:
             if short:
                 no_short = units
@@ -133,6 +129,20 @@ def backfill(run: System, clock: Clock, turn: int, least: int) -> bool:
         if not short:
             extra -= units
     return again
+
+
+def find_place_beside(
+    run: System, clock: Clock, units: int, avoid: int, length: int, extra: int
+) -> int:
+    """Return the first unit for a job that may run beside a reservation for ever; -1 if
+    there is no place.
+
+    The reservation is the block of *length* units from *avoid* on or, on a flat
+    machine, leaves *extra* units.
+    """
+    if run.rules.partition:
+        return find_place(run, clock, units, avoid, length)
+    return 0 if units <= extra else -1
 
 
 def reserve_flat(run: System, clock: Clock, units: int) -> tuple[Number, int]:

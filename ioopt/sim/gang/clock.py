@@ -93,25 +93,16 @@ def advance(matrix: Matrix, timing: Timing, steps: int) -> int:
     total = len(jobs)
     now = matrix.now
     index = matrix.slice_number
-    arrived = matrix.queue_tail
     due = False
     while steps > 0 and not due and matrix.num_done < total:
         steps -= 1
+        arrived = matrix.queue_tail
         following = jobs[arrived].arrival if arrived < total else math.inf
         tolerance = tolerance_at(timing, now)
-        if matrix.num_running > 0:
-            if now == index * quantum:
-                index += skip_cycles(matrix, timing, following - now)
-                now = index * quantum
-        elif (
-            matrix.queue_head == arrived
-            and now + tolerance < following
-            and following < math.inf
-        ):
-            jump = slice_of(following, timing)
-            if jump > index:
-                index = jump
-                now = index * quantum
+        later = quiet_until(matrix, timing, now, index, following)
+        if later > index:
+            index = later
+            now = index * quantum
         if following > now + tolerance:
             until = run_row(matrix, timing, now, index, following)
             matrix.slot_seconds += matrix.slots * (until - now)
@@ -119,16 +110,34 @@ def advance(matrix: Matrix, timing: Timing, steps: int) -> int:
             if until == (index + 1) * quantum:
                 index += 1
         tolerance = tolerance_at(timing, now)
-        fresh = arrived
         while arrived < total and jobs[arrived].arrival <= now + tolerance:
             arrived += 1
         held = timing.at_boundary and now != index * quantum
-        due = not held and (matrix.num_gone > 0 or fresh != arrived)
+        due = not held and (matrix.num_gone > 0 or arrived != matrix.queue_tail)
+        matrix.queue_tail = arrived
     matrix.now = now
     matrix.slice_number = index
-    matrix.queue_tail = arrived
     matrix.update_due = due
     return steps
+
+
+def quiet_until(
+    matrix: Matrix, timing: Timing, now: float, index: int, following: float
+) -> int:
+    """Skip the slices in which no event occurs; return the slice to go on with.
+
+    *index* is the slice of the instant *now*, and *following* is the time of the next
+    arrival. Within a slice nothing is skipped while jobs run.
+    """
+    if matrix.num_running > 0:
+        if now == index * timing.quantum:
+            return index + skip_cycles(matrix, timing, following - now)
+        return index
+    if matrix.queue_head != matrix.queue_tail or following == math.inf:
+        return index
+    if now + tolerance_at(timing, now) < following:
+        return slice_of(following, timing)
+    return index
 
 
 def slice_of(instant: float, timing: Timing) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,7 @@ class History:
     of the jobs, indexed by job key.
     """
 
-    def __init__(self, ids: Sequence[Any]) -> None:
+    def __init__(self, ids: Sequence[object]) -> None:
         self.ids = ids
         self.updates: list[Json] = []
         self._places: dict[int, tuple[int, int, int]] = {}

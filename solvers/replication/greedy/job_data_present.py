@@ -28,6 +28,7 @@ from ioopt.solvers.replication.plans import (
     Move,
     Sources,
     build_plan,
+    first_holders,
     require_batch,
     too_short_for,
 )
@@ -144,10 +145,7 @@ class _Planner:
         self.limits = [node.disk_bytes for node in problem.nodes]
         self.disks = [dict.fromkeys(held, -1) for held in problem.holds]
         self.used = [sum(self.sizes[f] for f in held) for held in problem.holds]
-        self.holders: list[set[int]] = [set() for _ in self.sizes]
-        for i, held in enumerate(problem.holds):
-            for f in held:
-                self.holders[f].add(i)
+        self.holders = first_holders(problem)
         self.busy = [0.0 for _ in nodes]
         self.queues: list[list[int]] = [[] for _ in nodes]
         self.accesses = [0] * len(self.sizes)

@@ -37,7 +37,7 @@ from typing import Literal
 from ioopt.errors import OutOfTime
 from ioopt.options import Deadline
 from ioopt.problems.replication import Node, ReplicationProblem, Room
-from ioopt.solvers.replication.plans import Move, successors
+from ioopt.solvers.replication.plans import Move, first_holders, successors
 from ioopt.units import exact
 
 MOST_BITS = 4096
@@ -377,10 +377,7 @@ class ListScheduler:
         self.cores = [self._cores_of(node) for node in problem.nodes]
         self.memory = [self._memory_of(node) for node in problem.nodes]
         """For each node, the use of its memory; None if that cannot matter."""
-        self.holders: list[set[int]] = [set() for _ in self.sizes]
-        for i, held in enumerate(problem.holds):
-            for file in held:
-                self.holders[file].add(i)
+        self.holders = first_holders(problem)
         self.disks = [set(held) for held in problem.holds]
         self.used = [sum(self.sizes[file] for file in held) for held in problem.holds]
         self.unread = [len(tasks) for tasks in problem.readers]

@@ -4,12 +4,14 @@ The first stage selects pending tasks that the disks can serve without eviction.
 is a node, or a group of nodes treated as one.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ioopt.errors import UnsolvableInstanceError
 from ioopt.models.replication.aggregated import AggregatedModel
@@ -28,6 +30,9 @@ from ioopt.problems.replication import ReplicationProblem
 from ioopt.result import Status, StopReason
 from ioopt.solvers.backends.answer import BackendLimits
 from ioopt.solvers.backends.cpsat_program import solve_by_cpsat
+
+if TYPE_CHECKING:
+    from ioopt.arrays import Flags, Ints
 
 LEAST_SECONDS = 0.05
 """If fewer seconds are left, no model is solved and the greedy choice is used."""
@@ -118,52 +123,85 @@ def greedy_selection(
     bytes. A place is complete when no further task fits. Ties go to the first place,
     then to the first pending task.
     """
-    import numpy as np
-
-    sizes = [file.bytes for file in problem.files]
-    rows = list(pending)
-    row_of = {task: row for row, task in enumerate(rows)}
-    total = np.array([problem.task_bytes(task) for task in rows], dtype=np.int64)
-    missing = np.tile(total, (len(places), 1))
-    used = [0] * len(places)
+    choice = _Choice(problem, pending, places)
     load = [0.0] * len(places)
-    stored: list[set[int]] = [set() for _ in places]
-    open_rows = np.ones(len(rows), dtype=bool)
     chosen: list[list[int]] = [[] for _ in places]
     working = set(range(len(places)))
-    misses = []
-    for place in places:
-        here = [place.present.issuperset(problem.inputs[task]) for task in rows]
-        misses.append(~np.array(here, dtype=bool))
-    while working and open_rows.any():
+    while working and choice.is_open.any():
         i = min(working, key=lambda at: (load[at], at))
-        place = places[i]
-        fits = open_rows.copy()
-        if place.largest_disk is not None:
-            fits &= total <= place.largest_disk
-        if place.disk_bytes is not None:
-            fits &= missing[i] <= place.disk_bytes - used[i]
-        if not fits.any():
+        row = choice.best_row(i)
+        if row is None:
             working.discard(i)
             continue
-        candidates = np.flatnonzero(fits)
-        # Take the task with the fewest new bytes. Of equal tasks, prefer one whose
-        # files are all stored at the place.
-        fewest = candidates[missing[i][candidates] == missing[i][candidates].min()]
-        row = int(fewest[misses[i][fewest].argmin()])
-        task = rows[row]
+        choice.take(i, row)
+        task = pending[row]
         chosen[i].append(task)
-        open_rows[row] = False
-        load[i] += problem.tasks[task].compute_seconds / place.speed
-        for file in problem.inputs[task]:
-            if file in stored[i]:
-                continue
-            stored[i].add(file)
-            used[i] += sizes[file]
-            for reader in problem.readers[file]:
-                if reader in row_of:
-                    missing[i][row_of[reader]] -= sizes[file]
+        load[i] += problem.tasks[task].compute_seconds / places[i].speed
     return [sorted(tasks) for tasks in chosen]
+
+
+class _Choice:
+    """The pending tasks that no place took yet, and what each would bring to each
+    place. Row k is for the k-th pending task.
+    """
+
+    def __init__(
+        self,
+        problem: ReplicationProblem,
+        pending: Sequence[int],
+        places: Sequence[Place],
+    ) -> None:
+        import numpy as np
+
+        self.problem = problem
+        self.pending = pending
+        self.places = places
+        self.is_open: Flags = np.ones(len(pending), dtype=bool)
+        self._row_of = {task: row for row, task in enumerate(pending)}
+        sizes = [problem.task_bytes(task) for task in pending]
+        self._total: Ints = np.array(sizes, dtype=np.int64)
+        self._missing: Ints = np.tile(self._total, (len(places), 1))
+        """The bytes that each task would bring to each place: of the files that no task
+        taken there reads.
+        """
+        self._stored: list[set[int]] = [set() for _ in places]
+        self._used = [0] * len(places)
+        self._misses: list[Flags] = []
+        """Whether each task reads a file that is not at the place from the start."""
+        for place in places:
+            here = [place.present.issuperset(problem.inputs[task]) for task in pending]
+            self._misses.append(~np.array(here, dtype=bool))
+
+    def best_row(self, i: int) -> int | None:
+        """Return the row of the task that fits place *i* and brings the fewest new
+        bytes, None if no task fits. Of equal tasks, prefer one whose files are all
+        stored at the place.
+        """
+        place = self.places[i]
+        missing = self._missing[i]
+        fits = self.is_open.copy()
+        if place.largest_disk is not None:
+            fits &= self._total <= place.largest_disk
+        if place.disk_bytes is not None:
+            fits &= missing <= place.disk_bytes - self._used[i]
+        if not fits.any():
+            return None
+        candidates = fits.nonzero()[0]
+        fewest = candidates[missing[candidates] == missing[candidates].min()]
+        return int(fewest[self._misses[i][fewest].argmin()])
+
+    def take(self, i: int, row: int) -> None:
+        """Give the task of *row* to place *i*, which then stores its files."""
+        self.is_open[row] = False
+        for file in self.problem.inputs[self.pending[row]]:
+            if file in self._stored[i]:
+                continue
+            size = self.problem.files[file].bytes
+            self._stored[i].add(file)
+            self._used[i] += size
+            for reader in self.problem.readers[file]:
+                if reader in self._row_of:
+                    self._missing[i][self._row_of[reader]] -= size
 
 
 TERMS_PER_SECOND = 15_000
@@ -225,18 +263,32 @@ def allocate(
     stop = StopReason.FINISHED
     if tasks and left is not None:
         best, stop = _improved(instance, best, left, copies)
+    return _allocation(instance, best, tasks, read, nodes, stop)
+
+
+def _allocation(
+    instance: StaticInstance,
+    moves: Moves,
+    tasks: Sequence[int],
+    read: Sequence[int],
+    nodes: Sequence[int],
+    stop: StopReason,
+) -> Allocation:
+    """Return the *moves* of a reduced *instance* with the positions that its *tasks*,
+    the files that they *read*, and its *nodes* have in the whole problem.
+    """
     queues: dict[int, list[int]] = {}
     for place, node in enumerate(nodes):
-        mine = [k for k in range(len(tasks)) if best.assign[k] == place]
+        mine = [k for k in range(len(tasks)) if moves.assign[k] == place]
         if mine:
             queues[node] = [tasks[k] for k in queue_order(instance, mine)]
     files = [read[file] for file in instance.files]
     return Allocation(
         tuple(nodes),
-        {task: nodes[best.assign[at]] for at, task in enumerate(tasks)},
+        {task: nodes[moves.assign[at]] for at, task in enumerate(tasks)},
         queues,
-        tuple((files[f], nodes[i]) for f, i in best.remote),
-        tuple((files[f], nodes[i], nodes[j]) for f, i, j in best.copies),
+        tuple((files[f], nodes[i]) for f, i in moves.remote),
+        tuple((files[f], nodes[i], nodes[j]) for f, i, j in moves.copies),
         stop,
     )
 
