@@ -533,24 +533,15 @@ class Inquiry:
         files fit together, ``needs_bytes`` are all of them. Else the answer depends on
         the order of the tasks if the record lacks it.
         """
-        quota = self.problem.quota_bytes
-        caps = self.found["nextflow"]
-        ways = {"setting": self.found["setting"], "plan": self.found["at_quota"]}
-        keeps = quota is not None and caps and caps["peak_bytes"] <= quota
-        if keeps and self.caps_are_safe:
-            ways = {"nextflow": caps, **ways}
-        if self.default_fits():
-            ways = {"default": self.free, **ways}
-        for way, run in ways.items():
-            if run and run["makespan_seconds"] is not None:
-                peak, seconds = run["peak_bytes"], run["makespan_seconds"]
-                if way == "default" and all_fit(self.found):  # none is deleted
-                    peak = self.found["undeleted_bytes"]
-                told = {"needs_bytes": peak, "takes_seconds": seconds}
-                word = "plan only" if way == "plan" else "yes"
-                if self.found["independent"] and not all_fit(self.found):
-                    word = "depends"  # on the order of the tasks
-                return {"answer": word, "way": way, **told}
+        for way, run in self._ways():
+            told = {"needs_bytes": run["peak_bytes"]}
+            if way == "default" and all_fit(self.found):  # none is deleted
+                told = {"needs_bytes": self.found["undeleted_bytes"]}
+            told["takes_seconds"] = run["makespan_seconds"]
+            word = "plan only" if way == "plan" else "yes"
+            if self.found["independent"] and not all_fit(self.found):
+                word = "depends"  # on the order of the tasks
+            return {"answer": word, "way": way, **told}
         at_quota = self.found["at_quota"]
         answer = None
         if at_quota is not None:
@@ -564,6 +555,21 @@ class Inquiry:
         ]
         told = {"needs_bytes": needs, "takes_seconds": times[0] if times else None}
         return {"answer": answer, "way": None, **told}
+
+    def _ways(self) -> Iterator[tuple[str, Json]]:
+        """Yield the ways in which the quota is kept with their runs, the simplest
+        first.
+        """
+        quota, caps = self.problem.quota_bytes, self.found["nextflow"]
+        if self.default_fits():
+            yield "default", self.free
+        keeps = quota is not None and caps and caps["peak_bytes"] <= quota
+        if keeps and self.caps_are_safe:
+            yield "nextflow", caps
+        for way, key in (("setting", "setting"), ("plan", "at_quota")):
+            run = self.found[key]
+            if run and run["makespan_seconds"] is not None:
+                yield way, run
 
     def ask_reads(self) -> None:
         """Find whether the way that fits the quota does so whatever tasks read whose

@@ -138,43 +138,63 @@ def noisy_runs(
     ``safe_tried_bytes`` is the largest of them.
     """
     quota = problem.quota_bytes or 0
-    least = Question.of(problem, order=least_order(problem), least_known=True).found
-    first = _runs_planned_with(quota, problem, setting, noise, deadline)
+
+    def planned_with(limit: int) -> list[NoisyRun]:
+        return _runs_planned_with(limit, problem, setting, noise, deadline)
+
+    first = planned_with(quota)
     told = _told(first, quota, noise) | NOT_PLANNED
     ended: list[tuple[int, int]] = []  # peaks, and quotas for planning
     most = -1 if told["kept"] == told["runs"] else told["kept"]
-    plan_bytes, runs = quota, first
-    for _ in range(MOST_LOWERED + 1):
-        if len(runs) < len(first):  # no order keeps the quota, or no time is left
-            break
+    least = Question.of(problem, order=least_order(problem), least_known=True).found
+    for limit, runs in _lowered(quota, least, first, planned_with):
         planned = _told(runs, quota, noise)
-        peak = planned["peak_bytes"]
         if not planned["stuck"]:
-            ended.append((peak, plan_bytes))
+            ended.append((planned["peak_bytes"], limit))
         if planned["kept"] > most and 2 * planned["kept"] >= planned["runs"]:
             most = planned["kept"]
-            told |= _planned(plan_bytes, runs, quota)
+            told |= _planned(limit, runs, quota)
         if planned["kept"] == planned["runs"]:
             return told
-        lower = max(least, _short(plan_bytes * min(LOWERED, quota / max(1, peak))))
-        if lower >= plan_bytes:
-            break
-        plan_bytes = lower
-        runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
     larger = (_short(ceil(quota * factor)) for factor in RAISED)
-    for plan_bytes in () if ended else larger:
-        runs = _runs_planned_with(plan_bytes, problem, setting, noise, deadline)
+    for limit in () if ended else larger:
+        runs = planned_with(limit)
         if len(runs) < len(first):
             break
-        told["safe_tried_bytes"] = plan_bytes
+        told["safe_tried_bytes"] = limit
         if all(run.seconds is not None for run in runs):
-            ended.append((max(run.peak for run in runs), plan_bytes))
+            ended.append((max(run.peak for run in runs), limit))
             break
     if ended:
         peak, told["safe_plan_bytes"] = min(ended)
         told["safe_setting"] = _named(setting)
         told["safe_bytes"] = _short(peak, up=True)
     return told
+
+
+def _lowered(
+    quota: int,
+    least: int,
+    first: list[NoisyRun],
+    planned_with: Callable[[int], list[NoisyRun]],
+) -> Iterator[tuple[int, list[NoisyRun]]]:
+    """Yield quotas for planning that fall from *quota*, of which *first* are the runs,
+    down to *least*, each with its runs; the larger their peak, the smaller the next.
+
+    It ends where no order keeps the quota for planning, or no time is left for as many
+    runs as the *first*.
+    """
+    limit, runs = quota, first
+    for _ in range(MOST_LOWERED):
+        yield limit, runs
+        peak = max(run.peak for run in runs)
+        lower = max(least, _short(limit * min(LOWERED, quota / max(1, peak))))
+        if lower >= limit:
+            return
+        limit, runs = lower, planned_with(lower)
+        if len(runs) < len(first):
+            return
+    yield limit, runs
 
 
 def kept_with(

@@ -4,7 +4,7 @@ Sizes are in whole bytes, times in seconds. The model is ours; its rules B1 to B
 in docs/rules/work-directory.md.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
 from functools import cached_property
 from math import lcm
@@ -421,32 +421,39 @@ class WorkDirectoryProblem(base.Problem):
                 f"{count} copies of {len(copied)} tasks: at most "
                 f"{MOST_COPIED_TASKS} tasks in all"
             )
-        written = {file for task in copied for file in task.outputs}
-        late = [self.tasks[k] for k in once if k in self.gathering]
-        larger = {file for task in late for file in task.outputs}
+        written = [file for task in copied for file in task.outputs]
+        renamed = [{f: f"{f}#{n}" for f in written} for n in range(1, count + 1)]
         sampled = any(task.sample is not None for task in self.tasks)
-        files = [
-            file.model_copy(update={"bytes": file.bytes * count})
-            if file.id in larger
-            else file
-            for file in self.files
-            if file.id not in written
-        ]
+        late = [self.tasks[k] for k in once if k in self.gathering]
         tasks = [self.tasks[k] for k in once if k not in self.gathering]
-        renamed: list[dict[str, str]] = []
-        for n in range(1, count + 1):
-            names = {file: f"{file}#{n}" for file in written}
-            renamed.append(names)
-            files += [
-                file.model_copy(update={"id": names[file.id]})
-                for file in self.files
-                if file.id in written
-            ]
+        for n, names in enumerate(renamed, 1):
             tasks += [task.copy_number(n, names, sampled) for task in copied]
         tasks += [task.gather(renamed) for task in late]
+        files = self._copied_files(renamed, {f for task in late for f in task.outputs})
         _require_valid_copies(self.name, tasks, files)
         data = {key: getattr(self, key) for key in ("cores", "quota_bytes", "meta")}
         return type(self)(name=name, tasks=tuple(tasks), files=tuple(files), **data)
+
+    def _copied_files(
+        self, renamed: Sequence[Mapping[str, str]], larger: Set[str]
+    ) -> list[WorkFile]:
+        """Return the files once, with those that *renamed* has by copy in all copies,
+        and the *larger* ones as many times as large.
+        """
+        files = []
+        for file in self.files:
+            if file.id in larger:
+                size = file.bytes * len(renamed)
+                files.append(file.model_copy(update={"bytes": size}))
+            elif file.id not in renamed[0]:
+                files.append(file)
+        for names in renamed:
+            files += [
+                file.model_copy(update={"id": names[file.id]})
+                for file in self.files
+                if file.id in names
+            ]
+        return files
 
 
 def _require_valid_copies(
