@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ioopt.errors import UsageError
 from ioopt.options import DEFAULT_TIME_LIMIT_SECONDS
 from ioopt.version import __version__ as __version__
 
@@ -105,17 +106,21 @@ def model(
     return exchange.model_of(loading.load(source), which, settings or {})[0]
 
 
-def to_pulp(model: ExportedModel) -> LpProblem:
-    """Return the program of *model* as a new PuLP problem, to change and to solve; its
-    times are in seconds.
+def to_pulp(model: object) -> LpProblem:
+    """Return the program of *model*, or of the default model of an instance, as a new
+    PuLP problem, to change and to solve; its times are in seconds.
 
     >>> lp = to_pulp(model("cycle3"))
     >>> lp += lp.variablesDict()["T_t0_n0"] == 1, "mine"
     >>> lp.constraints["mine"]
     1*T_t0_n0 + -1 = 0
     """
+    from ioopt import exchange, loading
     from ioopt.solvers.backends import pulp_program
+    from ioopt.solvers.model_files import ExportedModel
 
+    if not isinstance(model, ExportedModel):
+        model = exchange.model_of(loading.load(model), None, {})[0]
     return pulp_program.to_pulp(model.program.in_seconds())[0]
 
 
@@ -139,8 +144,15 @@ def from_pulp(
     >>> round(from_pulp("cycle3", lp).objective, 3)
     5.184
     """
+    from pulp import LpProblem
+
     from ioopt import exchange, loading
 
+    if not isinstance(lp, LpProblem):
+        raise UsageError(
+            "from_pulp takes the instance, then the solved PuLP problem, not "
+            f"{type(lp).__name__}"
+        )
     return exchange.result_of_pulp(loading.load(source), lp, which, settings or {})
 
 

@@ -33,7 +33,7 @@ from ioopt.solvers.model_files import (
     write_model,
 )
 from ioopt.solving import result_of_plan
-from ioopt.units import show
+from ioopt.units import counted, show
 from ioopt.verdict import strongest
 
 if TYPE_CHECKING:
@@ -45,6 +45,13 @@ PROGRAMS_GAP = 1e-3
 """The relative gap within which a program may call a solution optimal. Most stop at a
 gap of 1e-4; the rest is for the digits that they print.
 """
+OTHER_MODEL = (
+    "; give the --instance that was exported, and --model FILE.lp if it was exported "
+    "with other settings"
+)
+"""What to do if a solution is of another program than the one that is known."""
+MOST_TERMS = 4
+"""The number of terms of a row that a message shows."""
 
 
 def export_model(
@@ -103,19 +110,13 @@ def result_of_solution(
         model, settings = stated.model, stated.settings
     exported, header = model_of(problem, model, settings, "import sol")
     _require_found(solution, exported)
-    about = header.describe()
     notes: list[str] | None = None
-    if text is None:
-        about += (
-            "; give the --instance that was exported, and --model FILE.lp if it was "
-            "exported with other settings"
-        )
-    else:
+    if text is not None:
         form = Path(str(path)).suffix.lower().lstrip(".")
         notes = changes(exported.program, header, str(path), text, form)
     if solution.numbered:
         solution = _with_names(solution, text, exported.program)
-    return _result(problem, exported, header, solution, notes, about)
+    return _result(problem, exported, header, solution, notes)
 
 
 def result_of_pulp(
@@ -132,10 +133,9 @@ def result_of_pulp(
     exported, header = model_of(problem, model, settings, "from_pulp")
     solution = _solution_of(lp)
     _require_found(solution, exported)
-    about = header.describe()
     text = text_of(lp, "lp")
     notes = changes(exported.program, header, solution.path, text, "lp")
-    return _result(problem, exported, header, solution, notes, about)
+    return _result(problem, exported, header, solution, notes)
 
 
 def _who_may_prove(kind: Kind) -> str:
@@ -174,15 +174,15 @@ def _result(
     header: Header,
     solution: Solution,
     changed: Sequence[str] | None,
-    about: str,
 ) -> Result:
     """Return the checked and replayed result of a *solution* of the model *exported*.
 
-    *changed* are the notes on what the user changed in the program (None: unknown), and
-    *about* names the model in messages.
+    *changed* are the notes on what the user changed in the program (None: unknown).
     """
     kind = kind_of_problem(problem)
-    values = values_of(exported.program.in_seconds(), solution, about)
+    about = header.describe()
+    advice = "" if changed is not None else OTHER_MODEL
+    values = values_of(exported.program.in_seconds(), solution, about, advice)
     outcome = exported.outcome(values)
     outcome = replace(
         outcome,
@@ -192,14 +192,15 @@ def _result(
     )
     options: Json = {"settings": header.settings}
     result = result_of_plan(problem, solution.program, outcome, options)
-    _require_objective(solution, kind, exported, result, about)
-    claimed = solution.says_optimal and not changed
+    _require_objective(solution, kind, exported, result, about + advice)
     known = "that is known without solving"
-    if claimed and result.status is Status.FEASIBLE and exported.prove is not None:
+    claimed = solution.says_optimal and result.status is Status.FEASIBLE
+    if claimed and exported.prove is not None:
+        # The bound of the exported program holds with more rows too.
         outcome = exported.prove(outcome)
         result = result_of_plan(problem, solution.program, outcome, options)
         known = "that a short proof reaches"
-    if claimed and result.status is Status.FEASIBLE:
+    if claimed and result.status is Status.FEASIBLE and not changed:
         note = f"the bound is the one {known}, and does not prove it optimal"
         note += f"; {exported.relaxed}" if exported.relaxed else _who_may_prove(kind)
         if changed is None:
@@ -232,9 +233,11 @@ def changes(
     known = set(ours)
     new = [line for line in theirs if line not in known]
     if new or len(ours) != len(theirs):
-        first = f", such as {new[0]!r:.60}" if new else ""
+        first = (
+            f": {counted(len(new), 'new line')}, such as {new[0]!r:.60}" if new else ""
+        )
         notes.append(
-            f"{path} is not as it was exported{first}: rows that were added or changed "
+            f"{path} is not as it was exported{first}; rows that were added or changed "
             "are not checked, and the bound and the gap are without them"
         )
     return notes
@@ -324,17 +327,19 @@ def _with_names(solution: Solution, text: str | None, program: Program) -> Solut
     return replace(solution, values=values)
 
 
-def values_of(program: Program, solution: Solution, about: str) -> dict[int, Number]:
+def values_of(
+    program: Program, solution: Solution, about: str, advice: str = ""
+) -> dict[int, Number]:
     """Return the values of all variables of *program*, which must be in seconds.
 
     Whole numbers are rounded. Raise InstanceError for a name that is unknown or
     missing, a fraction of a whole variable, and a limit or a row that is violated;
-    *about* names the model in messages.
+    *about* names the model in messages, and *advice* says what to do if names differ.
     """
     known = {variable.name for variable in program.variables}
     for name in solution.values:
         if name not in known:
-            said = f"{solution.path}: {name} is not a variable of the {about}"
+            said = f"{solution.path}: {name} is not a variable of the {about}{advice}"
             if re.fullmatch(r"[xC]0*\d+", name):
                 said += (
                     "; a name such as this means that the solver could not read the "
@@ -350,7 +355,7 @@ def values_of(program: Program, solution: Solution, about: str) -> dict[int, Num
         if value is None and at in written and solution.complete:
             raise InstanceError(
                 f"{solution.path}: has no value of {variable.name}, a variable of the "
-                f"{about}"
+                f"{about}{advice}"
             )
         if value is None:
             # A variable in no row is in no exported file.
@@ -375,17 +380,22 @@ def _require_limits(
     The tolerance is relative to the largest term, because files show six to sixteen
     digits of a value.
     """
+    names = [variable.name for variable in program.variables]
     for at, (name, least, most, _) in enumerate(program.variables):
         row = Row(name, (at,), (1,), least, most)
-        _require_row(row, values, solution, about)
+        _require_row(row, names, values, solution, about)
     for row in program.rows:
-        _require_row(row, values, solution, about)
+        _require_row(row, names, values, solution, about)
 
 
 def _require_row(
-    row: Row, values: Mapping[int, Number], solution: Solution, about: str
+    row: Row,
+    names: Sequence[str],
+    values: Mapping[int, Number],
+    solution: Solution,
+    about: str,
 ) -> None:
-    """Raise InstanceError if *values* violate the row."""
+    """Raise InstanceError if *values* of the variables with *names* violate the row."""
     terms = [factor * values[at] for at, factor in row.terms]
     total = sum(terms)
     limits = [limit for limit in (row.least, row.most) if limit is not None]
@@ -395,11 +405,31 @@ def _require_row(
         wanted = f"at least {show(row.least)}"
     if row.most is not None and total > row.most + slack:
         wanted = f"at most {show(row.most)}"
+    if wanted and row.least == row.most:
+        wanted = show(row.most)
     if wanted:
+        told = _sum_told([(factor, names[at]) for at, factor in row.terms])
+        row_name = "" if told == row.name else f"{row.name}: "
         raise InstanceError(
-            f"{solution.path}: {row.name} is {show(total)} and must be {wanted} in the "
-            f"{about}"
+            f"{solution.path}: {row_name}{told} is {show(total)} and must be {wanted} "
+            f"in the {about}"
         )
+
+
+def _sum_told(terms: Sequence[tuple[Number, str]]) -> str:
+    """Return a weighted sum of variables as text; only the first of many terms.
+
+    >>> _sum_told([(1, "x"), (-2, "y"), (1, "z")])
+    'x - 2 y + z'
+    """
+    text = ""
+    for factor, name in terms[:MOST_TERMS]:
+        weight = "" if abs(factor) == 1 else f"{show(abs(factor))} "
+        sign = "-" if factor < 0 else "+"
+        text += f" {sign} {weight}{name}"
+    more = len(terms) - MOST_TERMS
+    text = text.removeprefix(" + ").strip()
+    return f"{text} and {counted(more, 'more term')}" if more > 0 else text
 
 
 def _require_objective(

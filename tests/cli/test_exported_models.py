@@ -105,7 +105,7 @@ def test_a_worse_solution_is_not_called_optimal(run, tmp_path):
         "Optimal - objective value 11\n0 x_0 1 6\n1 x_1 1 5\n"
     )
     code, _, err = run(*words)
-    assert code == 2 and "bandwidth is 11 and must be at most 10" in err
+    assert code == 2 and "5 x_1 + 5 x_2 is 11 and must be at most 10" in err
 
 
 def test_the_first_round_is_the_selection_of_the_solution():

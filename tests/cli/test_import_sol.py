@@ -100,7 +100,12 @@ def test_glpk_writes_numbers_whose_names_are_in_the_model(run, tmp_path):
     ("name", "old", "new", "said"),
     [
         ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 0.5", "T_t0_n0 is 0.5, not a whole"),
-        ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 0", "eq4_t0 is 0 and must be at least 1"),
+        (
+            "gurobi.sol",
+            "T_t0_n0 1",
+            "T_t0_n0 0",
+            "eq4_t0: T_t0_n0 + T_t0_n1 + T_t0_n2 is 0 and must be 1",
+        ),
         ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 2", "T_t0_n0 is 2 and must be at most 1"),
         ("gurobi.sol", "T_t0_n0 1\n", "", "has no value of T_t0_n0"),
         ("gurobi.sol", "T_t0_n0 1", "T_t9_n0 1", "T_t9_n0 is not a variable of"),
@@ -109,7 +114,12 @@ def test_glpk_writes_numbers_whose_names_are_in_the_model(run, tmp_path):
         ("gurobi.sol", "T_t0_n0 1", "T_t0_n0 nan", "'nan' is not a finite number"),
         ("highs-raw.sol", "5.184", "7.3", "calls the objective 7.3 optimal, but its"),
         ("highs-raw.sol", "Time 5.184", "Time 5.1", "must be at most 0"),
-        ("scip.sol", "T_t0_n0", "T_t0_n2", "eq13_n2 is 1.5 and must be at most 0"),
+        (
+            "scip.sol",
+            "T_t0_n0",
+            "T_t0_n2",
+            " is 1.5 and must be at most 0 in the model",
+        ),
         (CBC, "Optimal - ", "Stopped on time (no integer solution) - ", "no sol"),
         ("glpk-o.sol", "INTEGER OPTIMAL", "INTEGER UNDEFINED", "holds no solution"),
         ("gurobi.sol", "# Sol", "! Sol", "'! Solution for model OBJ': not a solution"),
@@ -198,6 +208,33 @@ def small_disk():
     for seconds, inputs in ((5, [one]), (7, [two]), (4, [one, two])) * 2:
         batch.add_task(f"{seconds}s", inputs=inputs)
     return batch.build()
+
+
+@pytest.mark.parametrize(
+    ("on_n0", "value", "status"), [(1, 25.2, "optimal"), (2, 28.0, "feasible")]
+)
+def test_rows_of_the_user_do_not_weaken_the_bound(on_n0, value, status):
+    """Four tasks of 8 s, one file of 120 MB: a node fetches it in 12 s and sends it in
+    1.2 s, so 12 + 1.2 + 8 s with one task there, 1.2 + 3 x 8 s on the other. With two
+    tasks on each both fetch it: 12 + 16 s.
+    """
+    batch = ioopt.Batch(remote="10MB/s", replica="100MB/s")
+    batch.add_nodes(2, disk="1GB")
+    shared = batch.add_file("120MB")
+    for _ in range(4):
+        batch.add_task("8s", inputs=[shared])
+    problem = batch.build()
+    lp = ioopt.to_pulp(problem)
+    names = lp.variablesDict()
+    lp += names["R_f0_n0"] == 1, "fetch"
+    lp += pulp.lpSum(names[f"T_t{k}_n0"] for k in range(4)) == on_n0, "mine"
+    lp.solve(pulp.PULP_CBC_CMD(msg=False))
+    result = ioopt.from_pulp(problem, lp)
+    assert result.objective == pytest.approx(value)
+    assert result.bound == pytest.approx(25.2) and result.status == status
+    assert any("the bound and the gap are without them" in n for n in result.notes)
+    with pytest.raises(ioopt.errors.UsageError, match="takes the instance, then"):
+        ioopt.from_pulp(lp, problem)
 
 
 def test_a_solution_that_only_eviction_may_beat_is_called_so(monkeypatch):
