@@ -18,6 +18,7 @@ from ioopt.comparing import (
     default_solvers,
     interrupted,
     opened,
+    rivals,
     settings_of,
 )
 from ioopt.comparing import table as text
@@ -36,17 +37,14 @@ from ioopt.comparing.runs import (
 )
 from ioopt.comparing.shown import drawn, rendered
 from ioopt.errors import ExitCode, UsageError
-from ioopt.families import ANYTIME, BOUND, EXACT, REFERENCE, Kind
+from ioopt.families import Kind
 from ioopt.formats.native import write_text
-from ioopt.options import parse_solver
 from ioopt.plot.page import check_target, save
 from ioopt.problems.base import Json, Problem
 from ioopt.registry import measure_of
 from ioopt.result import Status
 from ioopt.tables import say, terminal_width
 
-SLOW = {ANYTIME, BOUND, EXACT, REFERENCE}
-"""Abilities of solvers that may use their whole time limit, or that do not compete."""
 EPILOG = """\b
 Examples:
   ioopt compare cycle3
@@ -288,19 +286,12 @@ def _rivals(
     """Return rivals for a solver of the user that stands alone over several instances,
     where ratios need two: the quick solvers among those compared by default.
     """
-    if len(problems) == 1 or len(solvers) != 1:
+    if len(solvers) != 1:
         return ()
-    name, _ = parse_solver(solvers[0])
-    if not registry.solver(name, kind).own:
-        return ()
-    quick = [
-        rival
-        for rival in default_solvers(kind, problems[0])
-        if not registry.solver(rival, kind).abilities & SLOW
-    ]
-    if not quiet():
+    quick = rivals(kind, problems, solvers[0])
+    if quick and not quiet():
         say(f"note: {solvers[0]} is compared with {', '.join(quick)}")
-    return tuple(quick)
+    return quick
 
 
 def _exit_code(rows: Sequence[Row]) -> int:

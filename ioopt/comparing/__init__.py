@@ -26,7 +26,15 @@ from ioopt.errors import (
     NotApplicableError,
     UsageError,
 )
-from ioopt.families import BOUND, REFERENCE, Kind, Metric, SolverSpec
+from ioopt.families import (
+    ANYTIME,
+    BOUND,
+    EXACT,
+    REFERENCE,
+    Kind,
+    Metric,
+    SolverSpec,
+)
 from ioopt.formats.native import is_sqlite, read_json
 from ioopt.loading import load, problem_from_dict
 from ioopt.options import (
@@ -48,6 +56,8 @@ if TYPE_CHECKING:
     from ioopt.comparing.shown import Study
 
 
+SLOW = {ANYTIME, BOUND, EXACT, REFERENCE}
+"""Abilities of solvers that may use their whole time limit, or that do not compete."""
 MORE_COLUMNS = 2
 """The number of metrics, besides the measure, in the table that :func:`compare`
 returns.
@@ -115,13 +125,13 @@ def compare(
         "warm_start": warm_start,
         "log": log,
     }
-    several, runs = _runs(source, solvers, options)
+    several, runs = _runs(source, solvers, options, summary)
     if summary:
         return _study_of(runs, baseline, by, {}).summary()
     index = ["instance", "solver"] if several else ["solver"]
     shown = runs.measure.name
     flat = []
-    for row in runs.rows:
+    for row in runs.labelled().rows:
         flat.append(row | row["metrics"] | {shown: row["value"], "seconds": spent(row)})
     frame = pd.DataFrame(flat).set_index(index)
     if wide:
@@ -151,7 +161,8 @@ def study(
     ``study.latex("table.tex")`` and ``study.plot("ratios.pdf", width=85)`` write LaTeX
     and the picture, and ``study.save("runs.json")`` keeps the runs for the command and
     for this function. Solvers may have names: ``{"Ours": function, "MinMin":
-    "minmin"}``. Stored runs take *labels* for the names that they have. The other
+    "minmin"}``. Stored runs take *labels* for the names that they have. A function
+    alone on several instances is compared with the quick heuristics too. The other
     parameters are those of :func:`compare`.
 
     >>> found = study("cycle3", {"MinMin": "minmin", "JDP": "job-data-present"})
@@ -164,7 +175,7 @@ def study(
         "seed": seed,
         "settings": settings,
     }
-    _, runs = _runs(source, solvers, options)
+    _, runs = _runs(source, solvers, options, True)
     return _study_of(runs, baseline, by, labels or {})
 
 
@@ -182,14 +193,18 @@ def _runs(
     source: object,
     solvers: Solvers | Mapping[str, Solver] | None,
     options: SolveKeywords,
+    ratios: bool,
 ) -> tuple[bool, Runs]:
     """Return whether *source* may be several instances, and the runs of *solvers* on
-    it, or those that it has stored.
+    it, or those that it has stored. For *ratios*, a function alone gets rivals.
     """
     several, sources = _opened_all(source)
     stored = [one for one in sources if isinstance(one, Runs)]
     if not stored:
-        return several, _run_all(sources, solvers, options)
+        problems = [one for one in sources if not isinstance(one, Runs)]
+        if ratios:
+            solvers = _with_rivals(problems, solvers)
+        return several, _run_all(problems, solvers, options)
     if solvers is not None:
         raise UsageError("stored runs are not solved again: leave out the solvers")
     runs = joined(stored)
@@ -238,14 +253,27 @@ def _run_all(
     solvers: Solvers | Mapping[str, Solver] | None,
     options: SolveKeywords,
 ) -> Runs:
-    """Run *solvers* on all *problems*, until the user interrupts."""
+    """Run *solvers* on all *problems*, until the user interrupts. The keys of a mapping
+    label the solvers or, where two solvers are called alike, are their names.
+    """
+    kind = registry.kind_of_problem(problems[0])
+    labels: dict[str, str] = {}
+    if isinstance(solvers, Mapping):
+        named = {_text_of(kind, solver): name for name, solver in solvers.items()}
+        if len(named) == len(solvers):
+            labels = {text: name for text, name in named.items() if text != name}
+            solvers = list(solvers.values())
     rows: list[Row] = []
     for problem in problems:
         rows += compare_rows(problem, solvers, **options)
         if interrupted(rows):
             break
-    kind = registry.kind_of_problem(problems[0])
-    return Runs(rows, kind, measure_of(kind, options.get("measure")), None)
+    return Runs(rows, kind, measure_of(kind, options.get("measure")), None, labels)
+
+
+def _text_of(kind: Kind, solver: Solver) -> str:
+    """Return the text that names *solver* in the rows of a comparison."""
+    return solver if isinstance(solver, str) else registry.solver(solver, kind).name
 
 
 def compare_rows(
@@ -438,6 +466,35 @@ def default_solvers(kind: Kind, problem: Problem) -> tuple[str, ...]:
     return kind.solvers_to_compare(problem) or tuple(
         spec.name for spec in registry.solvers_for(kind.kind)
     )
+
+
+def rivals(kind: Kind, problems: Sequence[Problem], solver: Solver) -> tuple[str, ...]:
+    """Return rivals for a *solver* of the user that stands alone over several
+    *problems*, where ratios need two: the quick ones of those compared by default.
+    """
+    name = parse_solver(solver)[0] if isinstance(solver, str) else solver
+    if len(problems) == 1 or not registry.solver(name, kind).own:
+        return ()
+    return tuple(
+        rival
+        for rival in default_solvers(kind, problems[0])
+        if not registry.solver(rival, kind).abilities & SLOW
+    )
+
+
+def _with_rivals(
+    problems: Sequence[Problem], solvers: Solvers | Mapping[str, Solver] | None
+) -> Solvers | Mapping[str, Solver] | None:
+    """Return *solvers* with the rivals of one that stands alone, if it has any."""
+    if isinstance(solvers, str) or callable(solvers):
+        solvers = [solvers]
+    if not isinstance(solvers, (Sequence, Mapping)) or len(solvers) != 1:
+        return solvers
+    kind = registry.kind_of_problem(problems[0])
+    if isinstance(solvers, Mapping):
+        (alone,) = solvers.values()
+        return {**solvers, **{name: name for name in rivals(kind, problems, alone)}}
+    return [*solvers, *rivals(kind, problems, solvers[0])]
 
 
 class _Choice(NamedTuple):

@@ -132,7 +132,7 @@ def _folded(names: Iterable[str], width: float | None) -> list[str]:
     a plain one).
     """
     most = NAME_LETTERS if width is None else int(NAME_SHARE * _letters(width))
-    return [folded(name, most) for name in names]
+    return [folded(name, most).replace(NO_BREAK, " ") for name in names]
 
 
 def _height(names: Sequence[str], least: float) -> float:
@@ -280,7 +280,9 @@ def _names_to_fit(panels: Sequence[RatioPanel], width: float | None) -> _Names:
         beside = [_folded(names, width) for names in named]
         return _Names(beside, [_height(names, 0.42) for names in beside], False)
     most = int(letters) - MEAN_LETTERS
-    above = [[folded(name, most) for name in names] for names in named]
+    above = [
+        [folded(name, most).replace(NO_BREAK, " ") for name in names] for names in named
+    ]
     heights = [_height(names, LINE) + ROOM * len(names) for names in above]
     return _Names(above, heights, True)
 
@@ -306,7 +308,11 @@ def _count(pairs: Sequence[Pair]) -> str:
     bases = len({pair.base for pair in pairs})
     if bases == len(pairs):
         return f"n = {len(pairs)}"
-    return f"{counted(len(pairs), 'instance')}, {bases} independent"
+    return f"{counted(len(pairs), 'pair')}, {bases} independent"
+
+
+NO_BREAK = "\u00a0"
+"""A blank at which a name is not folded."""
 
 
 def _names_of(panel: RatioPanel) -> list[str]:
@@ -315,7 +321,10 @@ def _names_of(panel: RatioPanel) -> list[str]:
     """
     if _pairs_said(panel):
         return list(panel.ratios)
-    return [f"{name} ({_count(pairs)})" for name, pairs in panel.ratios.items()]
+    return [
+        f"{name} ({_count(pairs).replace(' ', NO_BREAK)})"
+        for name, pairs in panel.ratios.items()
+    ]
 
 
 def _draw_panel(

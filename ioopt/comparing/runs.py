@@ -319,6 +319,8 @@ def parse_labels(
     for solver in solvers:
         name = labels.get(solver, solver)
         if name in shown:
-            raise UsageError(f"--label: two solvers would be called {name!r}")
+            raise UsageError(
+                f"two solvers would be called {name!r}: give one another --label"
+            )
         shown.add(name)
     return labels

@@ -43,6 +43,7 @@ DROPPED_LAST = ("gap", "time")
 """The columns of the summary that a narrow terminal does not show."""
 SIDES = {"interval": "l", "wins": "l", "p": "l"}
 """The columns of the summary that are aligned left, whatever is in them."""
+LEFT_OUT = "Left out"
 WITHIN_PARTS = "Holm's correction is within each part, not over all parts."
 Columns = dict[str, list[Any]]
 
@@ -324,7 +325,12 @@ def _own_and_common(
         for some in parts.values():
             some.append(WITHIN_PARTS)
     first = next(iter(parts.values()))
-    common = [r for r in first if all(r in some for some in parts.values())]
+    common = [
+        remark
+        for remark in first
+        if all(remark in some for some in parts.values())
+        and not (remark.startswith(LEFT_OUT) and len(parts) > 1)  # counts of one part
+    ]
     own = {
         told: [remark for remark in some if remark not in common]
         for told, some in parts.items()
@@ -457,7 +463,7 @@ def _left_out_said(
         advice = (
             f" No ratios, for want of plans of {baseline}: name another --baseline."
         )
-    return [f"Left out: {', '.join(parts)}.{advice}"]
+    return [f"{LEFT_OUT}: {', '.join(parts)}.{advice}"]
 
 
 def remarks(said: Sequence[str], form: Form, width: int | None) -> str:

@@ -9,6 +9,7 @@ function may be given.
 """
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -509,14 +510,19 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
 
 
 def _called(function: Callable[..., object]) -> str:
-    """Return the name of a *function* of the user: ``module:name``, and for a partial
-    one that of what it calls, with the keywords as settings.
+    """Return the name of a *function* of the user: ``file.py:name`` if its module is in
+    the working folder, as a command names it, else ``module:name``. A partial one is
+    called as what it calls, with the keywords as settings.
     """
     if isinstance(function, partial):
         given = ",".join(f"{key}={value}" for key, value in function.keywords.items())
         return f"{_called(function.func)}:{given}" if given else _called(function.func)
     plain = getattr(function, "__qualname__", type(function).__name__)
-    return f"{function.__module__}:{plain}"
+    module = function.__module__
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    if os.path.dirname(os.path.abspath(file)) == os.getcwd() and file.endswith(".py"):
+        module = os.path.basename(file)
+    return f"{module}:{plain}"
 
 
 def measure_of(kind: Kind, name: str | None = None) -> Metric:

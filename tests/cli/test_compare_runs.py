@@ -7,7 +7,9 @@ import math
 import os
 import re
 import shutil
+import sys
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -334,7 +336,7 @@ def test_python_makes_the_table_and_the_picture_of_the_command(run, many, tmp_pa
     assert stored.summary().loc["MinMin", "ratio"] == 1
     assert {row["solver"] for row in stored.rows} == {"Mine", "MinMin"}
     alike = {name: partial(lambda problem, k: None, k=k) for k, name in enumerate("ab")}
-    assert ioopt.study("many", alike).runs.solvers == ["a", "b"]
+    assert ioopt.study("many", alike).runs.labelled().solvers == ["a", "b"]
     with pytest.raises(ioopt.errors.UsageError, match="--columns 'ratios'"):
         study.latex(columns="ratios")
     for width in (0, 1, -85, float("nan")):
@@ -514,6 +516,29 @@ def test_two_solvers_of_one_name_are_refused(run, many):
     assert (
         code == 2 and "solver 'mine.py:in_turn:room' wants KEY=VALUE, not 'room'" in err
     )
+
+
+def test_runs_of_python_and_of_the_command_are_of_the_same_solvers(
+    run, many, monkeypatch
+):
+    """Names of a mapping are labels; a function of a file here has the file's name."""
+    monkeypatch.syspath_prepend(str(many.parent))
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    mine = import_module("mine")
+    monkeypatch.setitem(sys.modules, "mine", mine)
+    study = ioopt.study("many", {"Ours": mine.in_turn, "MinMin": "minmin"})
+    study.save("python.json")
+    words = ("--solver", "mine.py:in_turn", "--solver", "minmin", "--format", "json")
+    labels = ("--label", "mine.py:in_turn=Ours")
+    assert run("compare", "many", *words, *labels, "-o", "command.json")[0] == 0
+    code, out, err = run("compare", "python.json", "command.json")
+    assert code == 0, err
+    table = out.partition("\u2500\n")[2].partition("ratio: ")[0]
+    rows = [line.split() for line in table.splitlines()]
+    assert [row[:2] for row in rows] == [["Ours", "6"], ["MinMin", "6"]]
+    alone = ioopt.study("many", mine.in_turn).runs.solvers
+    assert alone == ["mine.py:in_turn", "minmin", "job-data-present"]
+    assert len(ioopt.study("cycle3", mine.in_turn).runs.solvers) == 1
 
 
 def test_a_printed_study_says_why_a_solver_failed(run, many):
@@ -698,6 +723,10 @@ def test_a_setting_groups_every_form(run, disks, tmp_path):
             assert (found["pairs"], row["pairs"]) == (3, 3)
             assert found["ratio"] == pytest.approx(row["mean_ratio"])
     assert run(*by, "--plot", "by.svg", "--plot-width", "85")[0] == 0
+    # What was left out is counted in each part, not once for two parts alike.
+    failing = ("--solver", "mine.py:gives_up", "--by", "disk")
+    out = run("compare", "disks", *MINE, *failing)[1]
+    assert out.count("Left out: mine.py:gives_up on 3 instances (failed).") == 2
     text = (tmp_path / "by.svg").read_text()
     for said in ("disk=400MB, n = 3", "disk=1GB, n = 3"):
         assert text.count(f"<!-- {said} -->") == 1 or text.count(f">{said}<") == 1
@@ -710,7 +739,7 @@ def test_a_paper_says_how_many_instances_are_independent(run, disks, tmp_path):
     pytest.importorskip("matplotlib")
     _, out, _ = run("compare", "disks", *MINE, "--format", "latex", "--plot", "o.svg")
     assert "solver & pairs (indep.) & ratio" in out and " & 6 (3) & " in out
-    assert "6 instances, 3 independent" in (tmp_path / "o.svg").read_text()
+    assert "6 pairs, 3 independent" in (tmp_path / "o.svg").read_text()
 
 
 def test_math_in_a_label_stays_math(run, many, tmp_path):
