@@ -32,6 +32,7 @@ from ioopt.budget.reads import (
 from ioopt.budget.recorded import (
     FEWER_CORES,
     MORE_SAMPLES,
+    NO_SAMPLE,
     OBSERVED,
     undeleted_bytes,
 )
@@ -204,6 +205,7 @@ class Inquiry:
             "tags": meta.get("tags", 0),
             "copies": meta.get("copies", 0),
             MORE_SAMPLES: _more_samples(problem),
+            NO_SAMPLE: meta.get(NO_SAMPLE, []),
             "independent": independent(problem),
             "not_in_dag": meta.get(NOT_IN_DAG, []),
             "assumed_reads": assumed_processes(problem),
@@ -531,7 +533,8 @@ class Inquiry:
         ``takes_seconds`` are the figures of that run; if no run is known that fits,
         they are the least quota that is known to do, and the time with it. Where all
         files fit together, ``needs_bytes`` are all of them. Else the answer depends on
-        the order of the tasks if the record lacks it.
+        the order of the tasks if the record lacks it; and it depends on what belongs to
+        samples, where the record does not say it and they are copied.
         """
         for way, run in self._ways():
             told = {"needs_bytes": run["peak_bytes"]}
@@ -539,8 +542,9 @@ class Inquiry:
                 told = {"needs_bytes": self.found["undeleted_bytes"]}
             told["takes_seconds"] = run["makespan_seconds"]
             word = "plan only" if way == "plan" else "yes"
-            if self.found["independent"] and not all_fit(self.found):
-                word = "depends"  # on the order of the tasks
+            unordered = self.found["independent"] and not all_fit(self.found)
+            if unordered or self.found[NO_SAMPLE]:
+                word = "depends"  # on the order, or on what belongs to samples
             return {"answer": word, "way": way, **told}
         at_quota = self.found["at_quota"]
         answer = None

@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from ioopt.budget import TRACE
-from ioopt.budget.reads import once_only
+from ioopt.budget.reads import once_only, process_of
 from ioopt.catalog import entries
 from ioopt.errors import InstanceError, IooptError, UsageError
 from ioopt.formats.cluster import Machine
 from ioopt.formats.native import named, read_json, read_text, validate
 from ioopt.formats.nextflow.dag import NOT_IN_DAG
-from ioopt.formats.nextflow.processes import ASSUMED_CORES, TASK_CPUS
+from ioopt.formats.nextflow.processes import (
+    ASSUMED_CORES,
+    TASK_CPUS,
+    fitting_processes,
+)
 from ioopt.formats.nextflow.trace import (
     ALL_FILES,
     ASSUMED_READS,
@@ -46,12 +50,14 @@ def read_work_directory(
     reads_all: Sequence[str] = (),
     reads_own: Sequence[str] = (),
     task_cpus: Mapping[str, int] = {},
+    once: Sequence[str] = (),
 ) -> WorkDirectoryProblem:
     """Read the work directory *file*: the file or the catalogue name of an
     ``ioopt/work-directory`` instance, a WfFormat file, or a Nextflow trace.
 
     *cores* and *quota* (bytes) replace those of an instance. The tasks that belong to a
-    sample are copied *samples* times, and then all tasks *copies* times. For a WfFormat
+    sample are copied *samples* times, and then all tasks *copies* times; the tasks of
+    processes that fit one of the patterns *once* belong to none. For a WfFormat
     file or a trace, *scratch* is the scratch space of a task as a multiple of the bytes
     of its outputs. For a trace, *dag* is the file of its DAG, *read* names the column
     of the bytes read, *skip_bad* is the share of unreadable rows that may be left out,
@@ -60,6 +66,10 @@ def read_work_directory(
     for an invalid file, and UsageError for invalid arguments.
     """
     name = named(file)
+    if once and samples == 1:
+        raise UsageError(
+            f"--once {once[0]}: is for --samples N, which copies the others"
+        )
     if not 0 <= scratch < float("inf"):
         raise UsageError(f"--scratch: wanted a number of 0 or more, not {scratch}")
     data: object = file
@@ -93,10 +103,12 @@ def read_work_directory(
                 )
             else:
                 found = problem_from_wfformat(data, name, machine=machine)
-            made = _of_record(found, cores, quota, scratch, samples * copies, name)
+            made = _of_record(
+                found, cores, quota, scratch, samples * copies, name, once
+            )
             if trace:
                 made = _with_observed(made, file, dag, skip_bad)
-            return multiplied(made, samples, copies)
+            return multiplied(made, samples, copies, once)
     _need_trace(file, for_trace)
     problem = load(data)
     if not isinstance(problem, WorkDirectoryProblem):
@@ -107,49 +119,80 @@ def read_work_directory(
     made = validate(
         WorkDirectoryProblem, problem.model_dump(by_alias=True) | given, name
     )
-    return multiplied(made, samples, copies)
+    return multiplied(made, samples, copies, once)
 
 
 MORE_SAMPLES = "more_samples"
 """The key in the ``meta`` of an instance for how many times its samples are there."""
+NO_SAMPLE = "no_sample"
+"""The key in the ``meta`` of an instance for the processes of several tasks of which
+nobody said whether they belong to samples.
+"""
 
 
 def multiplied(
-    problem: WorkDirectoryProblem, samples: int, copies: int
+    problem: WorkDirectoryProblem,
+    samples: int,
+    copies: int,
+    once: Sequence[str] = (),
 ) -> WorkDirectoryProblem:
-    """Return *problem* with *samples* times its samples, and then *copies* times.
+    """Return *problem* with *samples* times its samples, and then *copies* times; the
+    tasks of processes that fit one of the patterns *once* belong to no sample.
 
     Where no task names a sample, the whole run is copied instead, and a warning says
-    so. Another names processes of several tasks that are not copied with the samples.
+    so. Other processes of several tasks without a sample are doubtful in a record
+    (:data:`NO_SAMPLE`).
     """
+    problem = _made_once(problem, once)
     meta: Json = dict(problem.meta or {})
     if samples > 1 and all(task.sample is None for task in problem.tasks):
         told = (
-            f"{problem.name}: the record does not tell samples apart (no task names "
-            f"one): --samples {samples} copies the whole run, what it made once too"
+            f"{problem.name}: the record does not tell samples apart (no tag that is "
+            "no number, and that few others read from or write for): --samples "
+            f"{samples} copies the whole run, what it made once too (or state what "
+            "belongs to no sample: --once PROCESS)"
         )
         meta["warnings"] = [*meta.get("warnings", ()), told]
         samples, copies = 1, samples * copies
     if "copies" in meta:
         meta["copies"] *= copies
     if samples > 1:
-        warnings = [*meta.get("warnings", ()), *_stay_one(problem)]
-        meta["warnings"] = list(dict.fromkeys(warnings))  # those of a larger record too
         meta[MORE_SAMPLES] = meta.get(MORE_SAMPLES, 1) * samples
+        rows = [row for row in once_only(problem) if row["tasks"] > 1]
+        stated = _fitting(problem, once)
+        doubtful = [row for row in rows if row["process"] not in stated]
+        if doubtful and meta.get("source"):
+            meta[NO_SAMPLE] = doubtful
     made = problem.more_samples(samples).copies(copies)
     return made.model_copy(update={"meta": meta}) if meta else made
 
 
-def _stay_one(problem: WorkDirectoryProblem) -> list[str]:
-    """Return a warning for each process of several tasks of *problem* that is not
-    copied with the samples.
+def _made_once(
+    problem: WorkDirectoryProblem, once: Sequence[str]
+) -> WorkDirectoryProblem:
+    """Return *problem* with tasks without a sample in the processes that fit one of the
+    patterns *once*.
     """
-    return [
-        f"{row['process']}: {row['tasks']} tasks name no sample and are not copied; if "
-        "they belong to samples, copy the whole run (--copies in place of --samples)"
-        for row in once_only(problem)
-        if row["tasks"] > 1
-    ]
+    stated = _fitting(problem, once)
+    tasks = tuple(
+        task.model_copy(update={"sample": None})
+        if process_of(task.id) in stated
+        else task
+        for task in problem.tasks
+    )
+    return problem.model_copy(update={"tasks": tasks}) if stated else problem
+
+
+def _fitting(
+    problem: WorkDirectoryProblem | ReplicationProblem, once: Sequence[str]
+) -> set[str]:
+    """Return the processes of *problem* that fit one of the patterns *once*; raise
+    UsageError for a pattern that fits none.
+    """
+    names = {process_of(task.id) for task in problem.tasks}
+    return {
+        name for pattern in once for name in fitting_processes("--once", pattern, names)
+    }
 
 
 def _need_trace(file: str, given: Mapping[str, Sequence[str]]) -> None:
@@ -196,6 +239,7 @@ def _of_record(
     scratch: float,
     copies: int,
     name: str,
+    once: Sequence[str],
 ) -> WorkDirectoryProblem:
     """Return the recorded workflow *found* as a work directory, which will be there
     *copies* times.
@@ -222,7 +266,7 @@ def _of_record(
         warnings.append(f"{name}: {few}")
     tags = {}
     if source == TRACE:
-        tags = samples_by_tag(found)
+        tags = samples_by_tag(found, once)
         if not tags and copies == 1:
             warnings.append(
                 f"{name}: no tag names a sample: tasks that share files are one sample"
@@ -311,18 +355,24 @@ def undeleted_bytes(problem: WorkDirectoryProblem) -> int:
     return scratch + sum(file.bytes for file in problem.products)
 
 
-def samples_by_tag(problem: ReplicationProblem) -> dict[str, str]:
-    """Return the sample of each task that belongs to one: its tag.
+def samples_by_tag(
+    problem: ReplicationProblem, once: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return the sample of each task that belongs to one: its tag. Tasks of processes
+    that fit one of the patterns *once* belong to none.
 
-    Nextflow writes a number in place of a missing tag. A tag whose tasks write for, or
-    read from, half of the other tags (at least two), such as that of an index or of a
-    report, names no sample either.
+    Nextflow writes a number in place of a missing tag, which names no sample. Nor does
+    a tag whose tasks write for, or read from, half of the other tags (at least two),
+    numbers among them, such as that of an index or of a report. A single tag of a
+    single task names none.
     """
     tags = {}
+    stated = _fitting(problem, once)
     for task in problem.tasks:
         tag = _TAG.fullmatch(task.id)
-        if tag is not None and not (tag[1].isdecimal() or tag[1] in NO_TAGS):
-            tags[task.id] = tag[1]
+        if tag is None or tag[1] in NO_TAGS or process_of(task.id) in stated:
+            continue
+        tags[task.id] = tag[1]
     reads_from: dict[str, set[str]] = {tag: set() for tag in tags.values()}
     writes_for: dict[str, set[str]] = {tag: set() for tag in tags.values()}
     for task, before in zip(problem.tasks, problem.predecessors, strict=True):
@@ -333,8 +383,12 @@ def samples_by_tag(problem: ReplicationProblem) -> dict[str, str]:
                 reads_from[tag_here].add(tag_before)
                 writes_for[tag_before].add(tag_here)
     many = max(2, (len(reads_from) - 1) / 2)
+    if len(tags) == 1:
+        return {}
     return {
         task: tag
         for task, tag in tags.items()
-        if len(reads_from[tag]) < many and len(writes_for[tag]) < many
+        if not tag.isdecimal()
+        and len(reads_from[tag]) < many
+        and len(writes_for[tag]) < many
     }

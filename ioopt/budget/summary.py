@@ -72,7 +72,8 @@ def _fits_cell(found: Json, nextflow: str | None) -> str:
     fits = found["fits"]
     needs = f"needs {_size(fits['needs_bytes'])}"
     if fits["answer"] is None:
-        uses = f"uses {_size(found['unlimited']['peak_bytes'])} by default"
+        uses = f"without a quota {_size(found['unlimited']['peak_bytes'])}"
+        uses += f", or {_size(found['undeleted_bytes'])} if no file is deleted"
         return f"no --quota given; {needs} at least; {uses}{_if_cores(found)}"
     quota = _size(found["quota_bytes"])
     takes = f"takes {_time(fits['takes_seconds'])}{_slow(found)}"
@@ -122,6 +123,8 @@ def _answer(found: Json) -> str:
     answer = f"{_safely(found)}{conditions}"
     if fits.get("safe_as_assumed"):
         answer += f"; all keep it if read as assumed ({_stating(found)})"
+    if found["no_sample"]:
+        return f"not known: {answer}{_if_once(found)}"
     if "needs_if_all_is_read" not in fits:
         return answer
     more = _size(fits["needs_if_all_is_read"])
@@ -278,6 +281,22 @@ def _recorded_tasks(found: Json, count: int) -> str:
     """
     multiplied = found["more_samples"] or found["copies"] > 1
     return counted(count, "recorded task" if multiplied else "task")
+
+
+def _if_once(found: Json) -> str:
+    """Return the condition for the answer if nobody said whether some tasks belong to
+    samples, and how to say it.
+    """
+    rows = found["no_sample"]
+    names = [_short(row["process"]) for row in rows]
+    options = " ".join(f"--once {name}" for name in names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
+        options += " and more"
+    copies = found["more_samples"]["factor"]
+    return (
+        f", if {_processes(found, rows)} belong to no sample: state it ({options}), or "
+        f"copy the whole run (--copies {copies})"
+    )
 
 
 def _fewer_cores(found: Json) -> str:
@@ -625,8 +644,9 @@ def _recorded_cell(ran: Json) -> str:
 def _default_cell(found: Json) -> str:
     """Return the text on the simulated run without a quota."""
     return (
-        f"{_run(found['unlimited'])}, simulated without a quota: strictly in order of "
-        "submission, no delay of the engine"
+        f"{_run(found['unlimited'])} ({_size(found['undeleted_bytes'])} if no file is "
+        "deleted), simulated without a quota: strictly in order of submission, no "
+        "delay of the engine"
     )
 
 

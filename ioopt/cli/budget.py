@@ -102,6 +102,13 @@ recorded = together(
         "index.",
     ),
     click.option(
+        "--once",
+        metavar="PROCESS",
+        multiple=True,
+        help="With --samples: the tasks of PROCESS belong to no sample; a pattern such "
+        "as 'SPLIT_*' will do. May be repeated.",
+    ),
+    click.option(
         "--cores",
         type=click.IntRange(min=1),
         metavar="N",

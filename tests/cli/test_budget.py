@@ -632,7 +632,8 @@ def test_a_trace_of_nextflow_is_answered_for_nextflow(run, trace, tmp_path):
 def test_without_a_quota_it_says_what_is_needed(run, trace):
     code, text, _ = run("budget", *trace)
     assert code == 0 and first_row(text) == (
-        "fits no --quota given; needs 9 B at least; uses 36 B by default"
+        "fits no --quota given; needs 9 B at least; without a quota 36 B, or 40 B if "
+        "no file is deleted"
     )
 
 
@@ -1191,8 +1192,8 @@ def test_samples_that_the_record_does_not_tell(run, once, tmp_path):
     code, found, err = asked(run, *once, "--samples", "2")
     assert (code, found["tasks"], found["copies"]) == (0, 8, 2)
     assert found["more_samples"] is None
-    told = "does not tell samples apart (no task names one): --samples 2 copies the "
-    assert f"{told}whole run, what it made once too" in " ".join(err.split())
+    told = "for): --samples 2 copies the whole run, what it made once too (or state"
+    assert told in " ".join(err.split())
     assert "does not tell" not in asked(run, *once, "--copies", "2")[2]
 
 
@@ -1202,9 +1203,33 @@ def test_a_process_of_several_tasks_without_a_sample_is_named(run, once, tmp_pat
     (tmp_path / "trace.txt").write_text(rows + more)
     dag = (tmp_path / "dag.dot").read_text()
     (tmp_path / "dag.dot").write_text(dag.replace("}", 'v3 [label="PLOT"];\n}'))
-    err = asked(run, *once, "--samples", "2")[2]
-    assert "PLOT: 2 tasks name no sample and are not copied" in err
-    assert "name no sample and" not in asked(run, *once)[2]
+    words = (*once, "--quota", "1kB")
+    code, found, _ = asked(run, *words, "--samples", "2")
+    assert code == 4 and found["fits"]["answer"] == "depends"
+    (row,) = found["no_sample"]
+    assert (row["process"], row["tasks"]) == ("PLOT", 2)
+    told = first_row(run("budget", *words, "--samples", "2")[1])
+    assert told.startswith("fits Nextflow: not known: yes, if 2 ")
+    assert (
+        "if 2 recorded tasks of PLOT (2) belong to no sample: state it (--once PLOT), "
+        "or copy the whole run (--copies 2)" in told
+    )
+    code, stated, _ = asked(run, *words, "--samples", "2", "--once", "PLOT")
+    assert code == 0 and stated["fits"]["answer"] == "yes"
+    assert stated["tasks"] == found["tasks"]
+    assert asked(run, *words)[1]["no_sample"] == []
+    for more, said in (
+        (("--once", "PLOT"), "is for --samples N"),
+        (("--samples", "2", "--once", "NONE"), "has no such process"),
+    ):
+        code, _, err = run("budget", *words, *more)
+        assert code == 2 and said in err
+
+
+def test_a_process_stated_once_has_no_samples(run, once):
+    """MAP has the two samples; stated once, no sample is left to copy."""
+    code, found, _ = asked(run, *once, "--samples", "2", "--once", "MAP")
+    assert code == 0 and found["more_samples"] is None and found["copies"] == 2
 
 
 @pytest.mark.parametrize(
@@ -1213,6 +1238,8 @@ def test_a_process_of_several_tasks_without_a_sample_is_named(run, once, tmp_pat
         (["INDEX (ref)", "TRIM (a)", "TRIM (b)", "QC (all)", "SUM"], {"a", "b"}),
         (["INDEX (1)", "TRIM (a)", "TRIM (b)", "QC (-)", "SUM (2)"], {"a", "b"}),
         (["INDEX", "TRIM (1)", "TRIM (2)", "QC (1)", "SUM"], set()),
+        # The tag of an index is that of no sample, though no other is named.
+        (["INDEX (ref)", "TRIM (1)", "TRIM (2)", "QC (1)", "SUM"], set()),
     ],
 )
 def test_tags_that_name_samples(run, tmp_path, names, samples):
