@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ioopt.budget import TRACE
+from ioopt.budget import SNAKEMAKE, TRACE
 from ioopt.budget.summary import (
     lines_to_paste,
     no_safe_way,
@@ -241,6 +241,8 @@ def budget(
     problem = read_recorded(file, **told)
     if problem.quota_bytes is None and (nextflow or noise or size_noise):
         raise UsageError("--nextflow and --noise need a quota: give --quota BYTES")
+    if nextflow and (problem.meta or {}).get("source") == SNAKEMAKE:
+        raise UsageError(f"--nextflow {nextflow}: {file} is the record of Snakemake")
     if plugins and nextflow is None:
         raise UsageError("--nextflow-plugins is for the file: give --nextflow FILE")
     caps = nextflow is not None or (problem.meta or {}).get("source") == TRACE

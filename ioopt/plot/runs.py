@@ -5,7 +5,7 @@ each process has the same colour in all runs.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
@@ -67,15 +67,18 @@ def plot_runs(runs: Sequence[Run]) -> Axes:
     from matplotlib.figure import Figure
     from matplotlib.patches import Patch
 
-    nodes = sorted({span.node for run in runs for span in run.spans})
-    placed = [_Placed(run, lanes_of(run.spans)) for run in runs]
+    placed = [
+        _Placed(run, lanes_of(run.spans), nodes)
+        for run, nodes in zip(runs, _nodes_of(runs), strict=True)
+    ]
     lanes = 1 + max((max(found.lanes, default=0) for found in placed), default=0)
     row = min(max(LEAST_ROW_INCHES, lanes * LANE_INCHES), LARGEST_ROW_INCHES)
-    height = 0.4 + len(runs) * (0.5 + row * min(len(nodes), MOST_ROWS))
-    figure = Figure(figsize=(11.0, height), layout="constrained")
-    panels = figure.subplots(len(runs), 1, sharex=True, squeeze=False)[:, 0]
+    heights = [0.5 + row * min(len(found.nodes), MOST_ROWS) for found in placed]
+    figure = Figure(figsize=(11.0, 0.4 + sum(heights)), layout="constrained")
+    panels = figure.subplots(
+        len(runs), 1, sharex=True, squeeze=False, height_ratios=heights
+    )[:, 0]
     panel = _Panel(
-        nodes,
         lanes,
         colours_of(span for run in runs for span in run.spans),
         max(run.end for run in runs),
@@ -93,10 +96,20 @@ def plot_runs(runs: Sequence[Run]) -> Axes:
 
 
 class _Placed(NamedTuple):
-    """A run, and the lane of each of its spans."""
+    """A run, the lane of each of its spans, and the nodes that have a row."""
 
     run: Run
     lanes: list[int]
+    nodes: list[str]
+
+
+def _nodes_of(runs: Sequence[Run]) -> Iterator[list[str]]:
+    """Yield the nodes that have a row in the panel of each run: those of all runs that
+    share a node with it, so that panels of one machine have the same rows.
+    """
+    own = [{span.node for span in run.spans} for run in runs]
+    for mine in own:
+        yield sorted(set().union(*(nodes for nodes in own if nodes & mine)))
 
 
 def lanes_of(spans: Sequence[Span]) -> list[int]:
@@ -125,7 +138,7 @@ def lanes_of(spans: Sequence[Span]) -> list[int]:
 
 def colours_of(spans: Iterable[Span]) -> dict[str, str]:
     """Return the colour of each process; the last key, REST, is for all processes that
-    have no colour of their own.
+    have no colour of their own, unless it is one alone.
 
     The processes that take most time get colours, in order of their first start.
     """
@@ -137,24 +150,22 @@ def colours_of(spans: Iterable[Span]) -> dict[str, str]:
     largest = sorted(seconds, key=lambda name: (-seconds[name], name))[: len(HUES)]
     largest.sort(key=lambda name: (first[name], name))
     found = dict(zip(largest, HUES))
-    if len(seconds) > len(found):
-        found[REST] = OTHERS
+    rest = seconds.keys() - found.keys()
+    if rest:
+        found[rest.pop() if len(rest) == 1 else REST] = OTHERS
     return found
 
 
 class _Panel:
-    """What the panels of a picture share: rows, lanes, colours, and the time axis."""
+    """What the panels of a picture share: lanes, colours, and the time axis."""
 
     def __init__(
         self,
-        nodes: Sequence[str],
         lanes: int,
         colours: dict[str, str],
         until: float,
         bitmap: bool,
     ) -> None:
-        self.nodes = nodes[:MOST_ROWS]
-        self.hidden = len(nodes) - len(self.nodes)
         self.lanes = lanes
         self.colours = colours
         self.unit: Unit = unit_for("seconds", until)
@@ -163,23 +174,25 @@ class _Panel:
 
     def draw(self, axes: Axes, placed: _Placed) -> None:
         """Draw a run into *axes*."""
+        nodes = placed.nodes[:MOST_ROWS]
         axes.set_xlim(0, self.until / self.unit.size * 1.01 or 1)
-        axes.set_ylim(len(self.nodes) - 0.5, -0.5)
+        axes.set_ylim(len(nodes) - 0.5, -0.5)
         # White edges separate neighbours, but hide narrow bars of a bitmap.
         edges = "none" if self.bitmap else "white"
         for colour, corners in self._corners(placed).items():
             rectangles(axes, corners, colour, edges, width=0.25, bitmap=self.bitmap)
         axes.axvline(placed.run.end / self.unit.size, color=BLACK, lw=0.9, ls=":")
-        name_rows(axes, self.nodes)
+        name_rows(axes, nodes)
         axes.tick_params(labelbottom=True)
         title = placed.run.title
-        if self.hidden:
-            title += f" ({self.hidden} more nodes not drawn)"
+        hidden = len(placed.nodes) - len(nodes)
+        if hidden:
+            title += f" ({hidden} more nodes not drawn)"
         finish(axes, title, [])
 
     def _corners(self, placed: _Placed) -> dict[str, list[tuple[float, ...]]]:
         """Return (left, right, low, height) of the rectangles of each colour."""
-        row_of = {name: row for row, name in enumerate(self.nodes)}
+        row_of = {name: row for row, name in enumerate(placed.nodes[:MOST_ROWS])}
         height = FILLED / self.lanes
         found: dict[str, list[tuple[float, ...]]] = {}
         for span, lane in zip(placed.run.spans, placed.lanes, strict=True):
