@@ -446,20 +446,6 @@ class _Study:
         constants = self.constants.model_copy(update=on_disks)
         frame = frame_of(self.record, "node", self.machine)
         self.node_disks = on_node_disks(self.problem, with_constants(frame, constants))
-        if self.replayed is None:
-            self._warn_of_constants(self.node_disks.shared_makespan_seconds)
-
-    def _warn_of_constants(self, makespan: float) -> None:
-        """Note that the constants do not suit a record without hosts, if an engine that
-        starts tasks first come, first served ends at another time.
-        """
-        error = self._error(makespan)
-        if abs(error) >= SURE_FROM:
-            self.notes.append(
-                f"first come, first served, the tasks end {100 * abs(error):.0f} % too "
-                f"{'late' if error > 0 else 'early'} with these constants: say the "
-                "rates (--machine remote_rate=, replica_rate=)"
-            )
 
     def _tasks(self, schedule: Json | None) -> list[ValidatedTask]:
         """Return all tasks with their seconds in *schedule*, the replay, if any."""

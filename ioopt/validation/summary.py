@@ -113,9 +113,26 @@ def _constants(found: Validation) -> Row:
         values.append(f"{constant(name)} {fitted_value(found, name)}")
     told = ", ".join(values)
     if not found.fitted_on:
-        return "assumed", told
+        return "assumed", f"{told}{_unsuited(found)}"
     tasks = counted(len(found.tasks), "task")
     return "fitted", f"{told} (on {found.fitted_on} of {tasks})"
+
+
+def _unsuited(found: Validation) -> str:
+    """Return the words that constants of other runs do not suit a record without hosts:
+    an engine that starts tasks first come, first served would end at another time.
+    """
+    if found.node_disks is None:
+        return ""
+    shared = found.node_disks.shared_makespan_seconds
+    error = shared / found.recorded.makespan_seconds - 1
+    if abs(error) < SURE_FROM:
+        return ""
+    way = "late" if error > 0 else "early"
+    return (
+        f"; with these the run would end {100 * abs(error):.0f} % too {way}: say the "
+        "rates (--machine remote_rate=, replica_rate=)"
+    )
 
 
 def fitted_value(found: Validation, name: str) -> str:

@@ -145,6 +145,12 @@ def test_without_hosts_what_can_be_answered_is(run, rows, tmp_path):
     code, text, err = run("validate", *SMALL, *machine, "-o", "page.html")
     assert code == 0 and "does not say on which host each task ran" in one_line(text)
     assert "no host is recorded for 10 tasks" in one_line(err)
+    slow = ("--machine", "nodes=3,cores=4,remote_rate=50kB/s")
+    ends = answered(run, *SMALL, *slow)["node_disks"]["shared_makespan_seconds"]
+    share = 100 * (ends / found["recorded"]["makespan_seconds"] - 1)
+    told = one_line(run("validate", *SMALL, *slow)[1])
+    assert share > 20
+    assert f"; with these the run would end {share:.0f} % too late: say the" in told
     code, out, err = run("validate", *SMALL)
     assert (code, out) == (2, "") and "--machine nodes=N,cores=N" in err
 
