@@ -182,6 +182,8 @@ def _result(
     kind = kind_of_problem(problem)
     about = header.describe()
     advice = "" if changed is not None else OTHER_MODEL
+    if changed:
+        about += " as it was exported"
     values = values_of(exported.program.in_seconds(), solution, about, advice)
     outcome = exported.outcome(values)
     outcome = replace(
@@ -214,7 +216,7 @@ def changes(
 ) -> list[str]:
     """Return notes on what was changed in the exported file *path* with the content
     *text*, which is in the form ``lp`` or ``mps``: the objective, which is another than
-    the reported one, and rows, which are not checked.
+    the reported one, and rows, of which added ones are not checked.
     """
 
     def lines(content: str) -> list[str]:
@@ -237,8 +239,9 @@ def changes(
             f": {counted(len(new), 'new line')}, such as {new[0]!r:.60}" if new else ""
         )
         notes.append(
-            f"{path} is not as it was exported{first}; rows that were added or changed "
-            "are not checked, and the bound and the gap are without them"
+            f"{path} is not as it was exported{first}; rows that were added are not "
+            "checked, and the bound and the gap are without them; changed rows are "
+            "checked as they were exported"
         )
     return notes
 

@@ -47,7 +47,7 @@ Examples:
     type=PATH,
     help="Draw it to OUT.png, .svg, .pdf or .html.",
 )
-@options.output_option(text="Write everything found there as JSON.")
+@options.output_option(text="Write everything found there as JSON.", json=True)
 @options.format_option("table", "json")
 def measure(
     file: str,

@@ -331,6 +331,20 @@ def _target(
     return value
 
 
+def _json_target(
+    context: click.Context, option: click.Parameter, value: str | None
+) -> str | None:
+    """Return the name of the JSON file to be written, as :func:`_target` does; a
+    picture is refused.
+    """
+    if value is not None and value.lower().endswith((".png", ".svg", ".pdf")):
+        raise UsageError(
+            f"-o {value}: is for JSON, such as result.json; then draw it: ioopt plot "
+            f"result.json -o {value}"
+        )
+    return _target(context, option, value)
+
+
 def solver_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that every solver takes. The command receives them as the
     dictionary ``how``, whose keys are keywords of ``ioopt.solve``.
@@ -528,11 +542,14 @@ library_option = click.option(
 
 
 def output_option(
-    required: bool = False, text: str = "Where to write.", checked: bool = True
+    required: bool = False,
+    text: str = "Where to write.",
+    checked: bool = True,
+    json: bool = False,
 ) -> Callable[[F], F]:
     """Return the option ``-o FILE``. A command that fails leaves an existing file
     unchanged (see :func:`ioopt.formats.native.write_bytes`). Unless *checked*, FILE may
-    be a folder.
+    be a folder; if it is to hold *json*, a picture is refused.
     """
     return click.option(
         "-o",
@@ -540,6 +557,6 @@ def output_option(
         metavar="FILE",
         type=PATH,
         required=required,
-        callback=_target if checked else None,
+        callback=(_json_target if json else _target) if checked else None,
         help=text,
     )

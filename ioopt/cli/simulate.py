@@ -108,7 +108,7 @@ Examples:
 @click.option(
     "--prefetch", is_flag=True, help="With --solver: one task may wait on a busy node."
 )
-@options.output_option(text="Write the replay there as JSON.")
+@options.output_option(text="Write the replay there as JSON.", json=True)
 @options.format_option("table", "json")
 def simulate(
     file: str,

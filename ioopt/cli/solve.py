@@ -68,7 +68,7 @@ not fail.
 @click.option(
     "--warm-start", metavar="RESULT", type=PATH, help="Begin from this result's plan."
 )
-@options.output_option(text="Write the whole result there as JSON.")
+@options.output_option(text="Write the whole result there as JSON.", json=True)
 @options.format_option("table", "json")
 def solve(
     file: str,

@@ -434,3 +434,12 @@ def test_files_that_are_not_there_are_no_bundled_instances(run):
     assert code == 2 and "none.json: no such file, and no bundled instance" in err
     code, _, err = run("import", "sol", SAMPLES / CBC, "--instance", "two-pairs")
     assert code == 2 and "give the --instance that was exported, and --model" in err
+
+
+@pytest.mark.parametrize("words", [("solve", "cycle3"), ("import", "sol", "sol")])
+def test_a_result_is_not_written_into_a_picture(run, tmp_path, words):
+    (tmp_path / "sol").write_text(sample(CBC) if words[0] == "import" else "")
+    more = CYCLE3 if words[0] == "import" else ()
+    code, _, err = run(*words, *more, "-o", "out.PNG")
+    assert code == 2 and "is for JSON" in err and "ioopt plot result.json" in err
+    assert not (tmp_path / "out.PNG").exists()

@@ -57,7 +57,9 @@ def import_command(
 
         # click lists the options that were added last first, so the reader's own
         # options come between these two.
-        target = output_option(required=True, text="Where to write the instance.")
+        target = output_option(
+            required=True, text="Where to write the instance.", json=True
+        )
         command = target(run)
         if machine is not None:
             command = machine_option(command)

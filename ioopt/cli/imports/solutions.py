@@ -32,7 +32,7 @@ Examples:
     "settings; or the name of the model. Not needed for a default export.",
 )
 @set_option("The settings of the export, if --model gives no file.")
-@output_option(text="Write the whole result there as JSON.")
+@output_option(text="Write the whole result there as JSON.", json=True)
 @format_option("table", "json")
 def import_sol(
     source: str,
