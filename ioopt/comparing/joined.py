@@ -82,10 +82,12 @@ def _each_once(instance: str, rows: Sequence[Row]) -> list[Row]:
         if first is not row and None in (first["digest"], row["digest"]):
             differ.append("instance's contents not stated")
         if differ:
+            advice = "compare anew what was changed, and leave out the older file"
+            if first["seed"] != row["seed"]:
+                advice = "several seeds of a solver are runs of a sweep (ioopt sweep)"
             raise UsageError(
                 f"stored runs: {row['solver']} on {instance} differs between "
-                f"{first['file']} and {row['file']} ({'; '.join(differ)}): compare "
-                "anew what was changed, and leave out the older file"
+                f"{first['file']} and {row['file']} ({'; '.join(differ)}): {advice}"
             )
     for row in found.values():
         del row["file"]

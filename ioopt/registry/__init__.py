@@ -497,6 +497,8 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
         )
     from ioopt.registry.own import own_solver
 
+    if isinstance(function, partial):
+        _require_arguments(function, name)
     solve, settings = own_solver(function, name)
     summary = inspect.getdoc(function) or "a function of the caller"
     return SolverSpec(
@@ -507,6 +509,20 @@ def _own(wanted: str | Callable[..., object], kind: Kind) -> SolverSpec:
         "outside",
         settings=settings,
     )
+
+
+def _require_arguments(function: partial[object], name: str) -> None:
+    """Raise UsageError if the partial *function*, the solver *name*, has arguments that
+    what it calls does not take.
+    """
+    try:
+        inspect.signature(function)
+    except ValueError:
+        raise UsageError(
+            f"solver {name!r}: {_called(function.func)} does not take "
+            f"{', '.join(function.keywords) or 'so many arguments'}; it takes "
+            f"{', '.join(inspect.signature(function.func).parameters)}"
+        ) from None
 
 
 def _called(function: Callable[..., object]) -> str:

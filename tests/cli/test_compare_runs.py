@@ -512,6 +512,8 @@ def test_two_solvers_of_one_name_are_refused(run, many):
     pair = [partial(of_node, k=k) for k in (1, 2)]
     names = ioopt.study("cycle3", pair).runs.solvers
     assert [name.rpartition(":")[2] for name in names] == ["k=1", "k=2"]
+    with pytest.raises(ioopt.errors.UsageError, match=r"not take kk; .* problem, k"):
+        ioopt.study("cycle3", {"mine": partial(of_node, kk=1)})
     code, _, err = run("compare", "cycle3", "--solver", "mine.py:in_turn:room")
     assert (
         code == 2 and "solver 'mine.py:in_turn:room' wants KEY=VALUE, not 'room'" in err
