@@ -75,6 +75,10 @@ class DispatchView(ABC):
         """
         return None
 
+    def avoids(self, k: int, i: int) -> bool:
+        """Return whether task *k* shall not run on node *i*, although it could."""
+        return False
+
     @abstractmethod
     def task(self, k: int) -> Task:
         """Return task *k*; raise KeyError if it has not arrived."""

@@ -35,8 +35,8 @@ class GuardedDispatcher:
 
     After *n* failures in a row the dispatcher is not asked for 2^(n-1) - 1 calls, at
     most :data:`MOST_SKIPPED`; a call without a failure ends the row. A dispatcher that
-    is late goes on in its thread. It is asked again once it has ended, and then has
-    the plan that it made.
+    is late goes on in its thread. It is asked again once it has ended, is told so
+    (``came_late``), and then has the plan that it made.
     """
 
     def __init__(self, name: str, make: Callable[[], Dispatcher]) -> None:
@@ -51,6 +51,7 @@ class GuardedDispatcher:
         self._is_asked = True
         # Whether tasks were placed of which the dispatcher does not know.
         self._is_behind = False
+        self._has_said_why = False
 
     def begin_call(self, given: Collection[int]) -> None:
         """Begin a call, in which :meth:`ask` may be called several times. The tasks
@@ -58,13 +59,22 @@ class GuardedDispatcher:
         """
         if self._is_asked:  # the last call had no failure
             self._failures = 0
-        is_busy = self._late is not None and self._late.is_set()
-        self._is_asked = self._to_skip == 0 and not is_busy
+        self._is_asked = self._to_skip == 0 and not self._is_late()
         self._to_skip = max(0, self._to_skip - 1)
-        if self._is_asked:
-            self._late = None
-            if self._is_behind:
-                self._resume(given)
+        if self._is_asked and self._is_behind:
+            self._resume(given)
+
+    def _is_late(self) -> bool:
+        """Return whether a dispatcher that was late still runs; once it has ended, tell
+        it that it was late.
+        """
+        if self._late is None:
+            return False
+        if self._late.is_set():
+            return True
+        self._late = None
+        getattr(self._dispatcher, "came_late", lambda: None)()
+        return False
 
     def ask(
         self,
@@ -94,8 +104,18 @@ class GuardedDispatcher:
             wanted, lambda: locality(view), wrong, left, deadline
         )
         if not notes:
+            if getattr(dispatcher, "by_greedy", False):
+                return Answer(pair, GREEDY, self._why_greedy(dispatcher))
             return Answer(pair, self.name)
         return Answer(pair, GREEDY, f"{notes[0]}; {self._fails(runs)}")
+
+    def _why_greedy(self, dispatcher: Dispatcher) -> str | None:
+        """Return a note if *dispatcher* has too many tasks to decide itself, once."""
+        why = getattr(dispatcher, "too_many", "")
+        if not why or self._has_said_why:
+            return None
+        self._has_said_why = True
+        return f"{why}; {GREEDY} answers for {self.name} meanwhile (not said again)"
 
     def _fails(self, runs: Event) -> str:
         """Put off the next question; return when that will be. *runs* is set if the
@@ -124,7 +144,7 @@ class GuardedDispatcher:
 
         A dispatcher that is late has no plan yet, and makes a new one.
         """
-        is_late = self._late is not None and self._late.is_set()
+        is_late = self._is_late()
         plan = getattr(self._dispatcher, "plan", None)
         if plan is not None and not is_late:
             self._resume(given)

@@ -3,7 +3,7 @@
 The answer is the simulated run, or a plan with the queues of that run.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Literal, Protocol
 
 from ioopt.decisions.replication import Dispatcher, DispatchView, Pair, least
@@ -130,6 +130,21 @@ def locality(view: DispatchView) -> Pair | None:
                 best = (-there, k, -idle, i)
     if best is None or not best[0]:
         best = _first(view, nodes)
+    return None if best is None else (best[1], best[3])
+
+
+def nearest(view: DispatchView, tasks: Collection[int]) -> Pair | None:
+    """Return the pair that :func:`locality` would choose if the ready *tasks* were the
+    only ones that are ready.
+    """
+    best: tuple[int, int, int, int] | None = None
+    for i in view.open_nodes():
+        idle = view.idle_cores(i)
+        for k in tasks:
+            if view.takes(k, i):
+                there = sum(view.size(f) for f in view.inputs(k) if view.holds(i, f))
+                row = (-there, k, -idle, i)
+                best = row if best is None else min(best, row)
     return None if best is None else (best[1], best[3])
 
 

@@ -15,6 +15,7 @@ are assigned late, because the estimates may be wrong.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import (
     Callable,
     Collection,
@@ -39,7 +40,7 @@ from ioopt.sim.replication.build import build_world, give_queues, maker_for
 from ioopt.sim.replication.dispatch import queues_of_run
 from ioopt.sim.replication.world import World
 from ioopt.solvers.replication import dispatch
-from ioopt.solvers.replication.dispatch import locality
+from ioopt.solvers.replication.dispatch import locality, nearest
 from ioopt.solvers.replication.greedy.list_scheduler import B_LEVEL, HEFT, ListScheduler
 from ioopt.solvers.replication.online.late_binding import LateBinding
 from ioopt.solvers.replication.search.flow_deal import LiveBytes, depth_first, stretches
@@ -60,8 +61,7 @@ class RollingLimits(Record):
 
     ``overrun``: a task that has exceeded its estimate is expected to continue for this
     share of the time that it has run. ``plans``: approximate number of times that a run
-    replans. ``most_cells``: largest number of tasks x nodes for which plans are made;
-    while more remain, the dispatcher ``locality`` decides.
+    replans.
     """
 
     late_share: Annotated[float, Field(ge=0, le=1)] = 0.1
@@ -69,7 +69,6 @@ class RollingLimits(Record):
     margin: Annotated[float, Field(ge=0, lt=1)] = 0.02
     overrun: Annotated[float, Field(gt=0, le=10)] = 0.5
     plans: Annotated[int, Field(ge=1)] = 20
-    most_cells: Annotated[int, Field(ge=0)] = 30_000
 
 
 LIMITS = RollingLimits()
@@ -81,13 +80,15 @@ class Settings(dispatch.Settings):
 
     By default the answer is the run itself. ``share``: replan once this share of the
     unassigned tasks has been assigned since the last plan. ``evaluations``: number of
-    replays for each new plan.
+    replays for each new plan. ``most_cells``: largest number of unassigned tasks x nodes
+    for which plans are made; while more remain, the dispatcher ``locality`` decides.
     """
 
     mode: Literal["replay", "dispatch"] = "dispatch"
     prefetch: bool = True
     share: float = Field(default=0.1, gt=0, le=1)
     evaluations: int = Field(default=9, ge=2, le=100)
+    most_cells: int = Field(default=30_000, ge=0)
 
 
 def solve(problem: ReplicationProblem, request: SolveRequest) -> Outcome:
@@ -110,6 +111,14 @@ def policy(settings: Settings | None) -> Dispatcher:
 class Rolling:
     """Dispatch by a plan of the remaining tasks; count the ``plans`` and ``replays``
     made.
+
+    Tasks that arrive are planned at once, except while a plan is followed that was late
+    (:meth:`came_late`). They are then placed by ``locality`` where the plan leaves
+    cores idle, until they are the ``share`` of the unassigned tasks at which a run
+    replans.
+
+    ``by_greedy`` tells whether ``locality`` gave the last answer, and ``too_many`` why
+    no plans are made: empty text if they are.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -124,6 +133,19 @@ class Rolling:
         self._arrived = 0
         self._node_changes = 0
         self._given_then = 0
+        self.by_greedy = False
+        self.too_many = ""
+        self._came_late = False
+        self._is_late = False
+        # The tasks that the plan lacks, and how many came since it is followed.
+        self._unplanned: list[int] = []
+        self._num_new = 0
+
+    def came_late(self) -> None:
+        """Follow the plan that was just made, although it was late and tasks have
+        arrived or were assigned since it was begun.
+        """
+        self._came_late = True
 
     def resume(self, given: Iterable[int], plan: Json | None = None) -> None:
         """Continue a run in which, partly by another dispatcher, the tasks *given* were
@@ -139,6 +161,11 @@ class Rolling:
             self._arrived = plan["arrived"]
             self._node_changes = plan["node_changes"]
             self._given_then = len(self._given) - plan["given_since"]
+            # Plans of earlier versions do not say it.
+            self._came_late = plan.get("came_late", False)
+            self._is_late = plan.get("is_late", False)
+            self._unplanned = list(plan.get("unplanned", ()))
+            self._num_new = plan.get("num_new", 0)
 
     def plan(self, places: Mapping[int, int]) -> Json:
         """Return the plan now followed, as plain JSON values.
@@ -157,6 +184,10 @@ class Rolling:
             "arrived": sum(k < self._arrived for k in places),
             "node_changes": self._node_changes,
             "given_since": len(self._given) - self._given_then,
+            "came_late": self._came_late,
+            "is_late": self._is_late,
+            "unplanned": [places[k] for k in self._unplanned if k not in self._given],
+            "num_new": self._num_new,
         }
 
     def __call__(self, view: DispatchView) -> Pair | None:
@@ -177,15 +208,16 @@ class Rolling:
         """
         new = view.released()[self._arrived :]
         left = self._arrived + len(new) - len(self._given)
-        if left * len(view.nodes) > LIMITS.most_cells:
+        self.by_greedy = left * len(view.nodes) > self.settings.most_cells
+        if self.by_greedy:
+            self.too_many = (
+                f"{left} tasks x {len(view.nodes)} nodes are left, more than most_cells"
+                f" ({self.settings.most_cells}), so that no plans are made"
+            )
             return locality(view)
-        gone = (len(self._given) - self._given_then) / max(1, left)
-        stale = gone > 0 and gone >= self.settings.share
-        settled = self._binds_late and not _limited(view.nodes)
-        unplanned = any(view.retried_on(k) is None for k in new)
-        changed = view.node_changes != self._node_changes
+        self.too_many = ""
         self._arrived += len(new)
-        if unplanned or changed or (stale and not settled):
+        if self._is_due(view, new, left):
             self._node_changes = view.node_changes
             self._given_then = len(self._given)
             self._plan(view)
@@ -194,11 +226,36 @@ class Rolling:
         if self._binds_late:
             pair = self._late_binding(view)
         else:
-            pair = self._next(view)
+            pair = self._next(view) or self._next_unplanned(view)
         if pair is None and _nothing_runs(view):
             # If no task is running or assigned, following the plan would end the run.
+            self.by_greedy = True
             pair = locality(view)
         return pair
+
+    def _is_due(self, view: DispatchView, new: Sequence[int], left: int) -> bool:
+        """Return whether to replan, now that the tasks *new* have arrived and *left*
+        are unassigned. Tasks that failed are not new.
+        """
+        unplanned = [k for k in new if view.retried_on(k) is None]
+        if self._came_late:
+            self._came_late = False
+            self._is_late = bool(self._orders)
+            self._given_then = len(self._given)
+            self._unplanned = unplanned
+            self._num_new = 0
+        elif self._is_late:
+            self._unplanned += unplanned
+            self._num_new += len(unplanned)
+        if view.node_changes != self._node_changes:
+            return True
+        if unplanned and not self._is_late:
+            return True
+        if self._num_new and self._num_new >= self.settings.share * left:
+            return True
+        gone = (len(self._given) - self._given_then) / max(1, left)
+        settled = self._binds_late and not _limited(view.nodes)
+        return 0 < gone >= self.settings.share and not settled
 
     def _retry(self, view: DispatchView, tasks: Sequence[int]) -> None:
         """Put *tasks*, which failed since the last question, first on their nodes."""
@@ -225,6 +282,18 @@ class Rolling:
                 best = row if best is None else min(best, row)
         return None if best is None else best[1:]
 
+    def _next_unplanned(self, view: DispatchView) -> Pair | None:
+        """Return the pair that ``locality`` would choose if no other tasks were ready
+        than those that the plan lacks; None if there is none.
+        """
+        self._unplanned = [k for k in self._unplanned if k not in self._given]
+        if not self._unplanned:
+            return None
+        ready = set(view.ready)
+        pair = nearest(view, [k for k in self._unplanned if k in ready])
+        self.by_greedy = pair is not None
+        return pair
+
     def _head(self, i: int) -> int:
         """Return the next unassigned task in the plan of node *i*, or -1 if none."""
         order = self._orders[i]
@@ -238,6 +307,9 @@ class Rolling:
         If late binding is about as good, follow no plan.
         """
         self.plans += 1
+        self._is_late = False
+        self._unplanned = []
+        self._num_new = 0
         rest = Remaining(view, self._given)
         if not rest.todo:
             self._orders = [[] for _ in view.nodes]
@@ -265,6 +337,18 @@ class Rolling:
         self._binds_late = late <= least * (1 + LIMITS.late_share)
         self._start = rest.starts(best)
         self._orders = rest.orders(best)
+        self._move_from_avoided(view)
+
+    def _move_from_avoided(self, view: DispatchView) -> None:
+        """Move the tasks that are planned on a node which they avoid to the node that
+        takes them and has a core idle first, each where its start belongs there.
+        """
+        for i, order in enumerate(self._orders):
+            for k in [k for k in order if view.avoids(k, i)]:
+                order.remove(k)
+                able = [j for j in range(len(view.nodes)) if view.fits(k, j)]
+                j = min(able, key=lambda j: view.core_time(k, j))
+                insort(self._orders[j], k, key=self._start.__getitem__)
 
     def _in_force(self, rest: Remaining) -> Queues | None:
         """Return the rest of the present plan; None if it lacks tasks that have arrived
@@ -316,6 +400,27 @@ def _run(rest: Remaining, decide: Dispatcher, prefetch: bool) -> Queues:
     return rest.behind_heads(queues_of_run(rest.problem, forced, prefetch))
 
 
+def _possible(view: DispatchView, tasks: Sequence[int]) -> list[int]:
+    """Return *tasks* without those that fit no node now, and without those that read,
+    directly or not, what these write.
+    """
+    nodes = range(len(view.nodes))
+    left_out = [k for k in tasks if not any(view.fits(k, i) for i in nodes)]
+    if not left_out:
+        return list(tasks)
+    readers: dict[int, list[int]] = {}
+    for k in tasks:
+        for f in view.inputs(k):
+            readers.setdefault(f, []).append(k)
+    without = set(left_out)
+    while left_out:
+        for f in view.outputs(left_out.pop()):
+            new = [k for k in readers.get(f, ()) if k not in without]
+            without.update(new)
+            left_out += new
+    return [k for k in tasks if k not in without]
+
+
 def _limited(nodes: Sequence[Node]) -> bool:
     """Return whether the disk of some node is limited."""
     return any(node.disk_bytes is not None for node in nodes)
@@ -355,7 +460,7 @@ class Remaining:
     def __init__(self, view: DispatchView, given: Collection[int]) -> None:
         """Build the instance; *given* are the tasks assigned so far."""
         self.view = view
-        self.todo = [k for k in view.released() if k not in given]
+        self.todo = _possible(view, [k for k in view.released() if k not in given])
         self.nodes = [i for i in range(len(view.nodes)) if i not in view.lost]
         self._names: dict[int, str] = {}
         self._tasks: list[Task] = []
