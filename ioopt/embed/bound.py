@@ -86,7 +86,7 @@ class PlanRun:
         if bound.bound_moves is None:
             raise UsageError(
                 "plan: its moves are no list, so it is not bound; solve with "
-                "--set moves=schedule"
+                'settings={"moves": "schedule"} (--set moves=schedule)'
             )
         try:
             graph = graph_of(self.problem, bound)

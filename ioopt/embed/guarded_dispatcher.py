@@ -91,10 +91,10 @@ class GuardedDispatcher:
             self._is_behind = True
             return Answer(locality(view), GREEDY)
         runs = Event()
+        runs.set()  # here, because on a busy machine its thread may begin late
         dispatcher = self._dispatcher
 
         def wanted() -> Pair | None:
-            runs.set()
             try:
                 return dispatcher(view)
             finally:

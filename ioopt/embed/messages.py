@@ -45,6 +45,7 @@ METHODS = {
         "failed",
         "staging",
         "running",
+        "waiting",
         "evictable",
         "withdraw",
         "observe",
@@ -310,8 +311,10 @@ def checked(message: Json, sessions: Container[int] | None = None) -> AnyMessage
     Raises MessageError, which names the first error. If *sessions* is given, a session
     number outside *sessions* is an error too.
     """
-    if message.get("ioopt") != PROTOCOL:
-        said = f'"ioopt" must be {PROTOCOL}: {message.get("ioopt")!r}'
+    if "ioopt" not in message:
+        raise MessageError("version", f'"ioopt" is missing: add "ioopt": {PROTOCOL}')
+    if message["ioopt"] != PROTOCOL:
+        said = f'"ioopt" must be {PROTOCOL}: {message["ioopt"]!r}'
         raise MessageError("version", said)
     operation = message.get("op")
     if not isinstance(operation, str) or operation not in MESSAGES:

@@ -27,7 +27,7 @@ from ioopt import arguments, registry
 from ioopt.embed.bound import Act, PlanRun
 from ioopt.embed.guard import DEADLINE_SHARE, Decision, Guard, restoring
 from ioopt.errors import InstanceError, IooptError, StateError, UsageError
-from ioopt.formats.native import validate
+from ioopt.formats.native import validate, validate_item, validate_items
 from ioopt.options import AtMost, Deadline, limit_before
 from ioopt.problems.base import LARGEST, Json
 from ioopt.problems.replication import (
@@ -106,10 +106,9 @@ class ReplicationPlanner:
         settings: Mapping[str, object] | None = None,
         seed: int = 0,
     ) -> None:
-        self._network = validate(Network, network, "network")
+        self._network = validate_item(Network, network, "network")
         self._nodes: dict[str, Node] = {}
-        for given in nodes:
-            node: Node = validate(Node, given, "nodes")
+        for node in validate_items(Node, nodes, "nodes"):
             self._nodes[node.id] = node
         self._files: dict[str, File] = {}
         self._add_files(files)
@@ -140,12 +139,12 @@ class ReplicationPlanner:
         )
 
     def _add_files(self, files: Iterable[FileLike]) -> None:
-        for given in files:
-            file = validate(File, given, "files")
+        for x, given in enumerate(files):
+            file = validate_item(File, given, f"files[{x}]")
             known = self._files.setdefault(file.id, file)
             if known != file:
                 raise InstanceError(
-                    f"files: {file.id!r} is known with {known.bytes} bytes, now "
+                    f"files[{x}] ({file.id}): is known with {known.bytes} bytes, now "
                     f"{file.bytes}"
                 )
 
@@ -180,14 +179,15 @@ class ReplicationPlanner:
         was submitted before and for an unknown file.
         """
         added: dict[str, Task] = {}
-        for given in tasks:
-            task: Task = validate(Task, given, "tasks")
+        for x, given in enumerate(tasks):
+            task = validate_item(Task, given, f"tasks[{x}]")
+            place = f"tasks[{x}] ({task.id})"
             if task.id in self._tasks or task.id in self._running or task.id in added:
-                raise StateError(f"tasks: {task.id!r} was submitted before")
+                raise StateError(f"{place}: was submitted before")
             for name in task.inputs:
                 if name not in self._files:
                     raise InstanceError(
-                        f"tasks: {task.id!r} reads {name!r}, an unknown file"
+                        f"{place}.inputs: file {name!r} is unknown; add it to 'files'"
                     )
             added[task.id] = task
         return added
@@ -418,7 +418,7 @@ class ReplicationPlanner:
         holds unknown files; nothing changes then.
         """
         until = Deadline(arguments.deadline(deadline))
-        new: Node = validate(Node, node, "nodes")
+        new = validate_item(Node, node, "node")
         if new.id in self._nodes:
             raise StateError(f"node {new.id!r} is there already")
         self._nodes[new.id] = new

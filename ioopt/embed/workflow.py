@@ -31,7 +31,7 @@ from ioopt.embed.live_view import make_dispatcher
 from ioopt.embed.workflow_run import FileLike, WorkflowRun
 from ioopt.embed.workflow_state import resumed, saved, saved_places
 from ioopt.errors import InstanceError, StateError, UsageError
-from ioopt.formats.native import validate
+from ioopt.formats.native import validate_item, validate_items
 from ioopt.options import Deadline
 from ioopt.problems.base import Json
 from ioopt.problems.replication import Network, Node, Task
@@ -43,6 +43,8 @@ _COMPACT = 256
 tasks.
 """
 _MOST_ATTEMPTS = 1 << 53
+STATE_VERSION = 1
+"""The version of saved states. It rises when earlier releases could not read them."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,20 @@ class Running:
 
 
 @dataclass(frozen=True)
+class Waiting:
+    """A task that has not been placed, and why it waits.
+
+    ``why`` is ``inputs`` if other tasks must write files first that it reads, ``fit``
+    if no node that is there can run it, and ``turn`` if it may start once a node has
+    room. ``detail`` is the reason for people; empty text for ``turn``.
+    """
+
+    task: str
+    why: Literal["inputs", "fit", "turn"]
+    detail: str = ""
+
+
+@dataclass(frozen=True)
 class Evictable:
     """The ``files`` of a node that may be evicted, with their bytes, in the order in
     which they should go, and the bytes by which all files there are ``over`` its disk.
@@ -125,8 +141,9 @@ class WorkflowDispatcher:
 
     ``rolling`` plans anew when tasks are submitted or ended tasks run again, when a
     node is lost, is back or joins, and when a tenth of the waiting tasks was placed
-    since the last plan. A task that :meth:`failed` keeps its node, as the next one
-    there.
+    since the last plan. A plan that was late is followed until a tenth of the waiting
+    tasks is new, and ``locality`` places these. A task that :meth:`failed` keeps its
+    node, as the next one there, unless it shall run elsewhere.
 
     Once a task has been placed on a node, the files that it reads or writes are assumed
     to be on that node, until :meth:`evicted` or :meth:`failed` is called. A task is
@@ -148,8 +165,8 @@ class WorkflowDispatcher:
         settings: Mapping[str, object] | None = None,
         products: Literal["storage", "nodes"] = "storage",
     ) -> None:
-        links = validate(Network, network, "network")
-        given = tuple(validate(Node, node, "nodes") for node in nodes)
+        links = validate_item(Network, network, "network")
+        given = tuple(validate_items(Node, nodes, "nodes"))
         if products not in ("storage", "nodes"):
             raise UsageError(
                 f"products: must be 'storage' or 'nodes', not {products!r:.60}"
@@ -185,7 +202,8 @@ class WorkflowDispatcher:
         tasks: Iterable[Mapping[str, object] | Task],
         files: Iterable[FileLike] = (),
     ) -> int:
-        """Add *tasks*; return the number of tasks that have not been placed.
+        """Add *tasks*; return the number of all tasks that have not been placed
+        (:meth:`waiting` lists them).
 
         *files* are those that the tasks read or write and the run does not know yet. A
         task is ready once all submitted tasks that write its inputs have ended; those
@@ -194,8 +212,7 @@ class WorkflowDispatcher:
         """
         run = self._run
         before = len(run.files)
-        given = arguments.names(tasks, "tasks")
-        added = [validate(Task, task, "tasks") for task in given]
+        added = validate_items(Task, arguments.names(tasks, "tasks"), "tasks")
         try:
             run.add_files(arguments.names(files, "files"))
             run.check(added)
@@ -219,6 +236,7 @@ class WorkflowDispatcher:
         run.round += 1
         until = Deadline(deadline)
         placed: list[Placement] = []
+        run.note_unfit()
         if not run.ready or len(run.lost) == len(run.nodes):
             return placed
         self._dispatcher.begin_call(run.given)
@@ -288,9 +306,13 @@ class WorkflowDispatcher:
         arrived: Collection[str] = (),
         node: str | None = None,
         attempt: int | None = None,
+        elsewhere: bool = False,
     ) -> None:
         """Record that *task*, which was running, has failed at time *now* (seconds). It
         waits again; *node* and *attempt* are as for :meth:`completed`.
+
+        With *elsewhere*, the task does not run on this node again while a node is there
+        that can take it and on which it has not failed so, even if that is busy.
 
         Those of its inputs that were being copied to its node count as not there, and
         other nodes that copied them from there get another source (:meth:`staging`).
@@ -305,8 +327,13 @@ class WorkflowDispatcher:
         for f in sorted(there.difference(run.inputs(k))):
             raise UsageError(f"task {task!r} does not read {run.files[f].id!r}")
         run.tick(now)
-        run.arrived(there, run.running_node(k))
+        i = run.running_node(k)
+        run.arrived(there, i)
+        if elsewhere:
+            run.avoided.setdefault(task, set()).add(i)
         run.fails(k)
+        if elsewhere:
+            run.failed_on.pop(run.place[task])  # it is planned anew
         run.find_sources()  # each has one: that of the copies which end
 
     def _is_late(
@@ -364,6 +391,25 @@ class WorkflowDispatcher:
             found.append(Running(task, run.nodes[i].id, began, run.attempts[task]))
         return found
 
+    def waiting(self) -> list[Waiting]:
+        """Return the tasks that have not been placed, in the order in which they were
+        submitted or wait again, each with the reason.
+        """
+        run = self._run
+        nodes = range(len(run.nodes))
+        found = []
+        for k in sorted(k for k in run.place.values() if k not in run.given):
+            task = run.task(k).id
+            lacking = run.missing(k)
+            if not any(run.fits(k, i) for i in nodes):
+                found.append(Waiting(task, "fit", run.why_unfit(k)))
+            elif lacking:
+                files = ", ".join(map(repr, lacking))
+                found.append(Waiting(task, "inputs", f"not written yet: {files}"))
+            else:
+                found.append(Waiting(task, "turn"))
+        return found
+
     def evictable(self, node: str) -> Evictable:
         """Return the files on *node* that may be evicted, and how many bytes its disk
         lacks.
@@ -409,7 +455,7 @@ class WorkflowDispatcher:
                 raise UsageError(f"there is no task {name!r}")
             k = run.place[name]
             given = run.task(k).model_dump() | {"compute_seconds": value}
-            found[k] = validate(Task, given, "tasks")
+            found[k] = validate_item(Task, given, "task")
         for k, task in found.items():
             run.estimate(k, task)
 
@@ -441,7 +487,7 @@ class WorkflowDispatcher:
         Raises StateError for a node that is known already (a lost node returns by
         :meth:`back`), and InstanceError for unknown files.
         """
-        new: Node = validate(Node, node, "nodes")
+        new: Node = validate_item(Node, node, "node")
         if new.id in self._run.node:
             raise StateError(
                 f"node {new.id!r} is there already; back(node) for a lost one"
@@ -492,7 +538,8 @@ class WorkflowDispatcher:
         """
         run = self._run
         if task not in run.ended:
-            raise StateError(f"task {task!r} has not ended")
+            why = "has not ended" if task in run.place else "is unknown, or forgotten"
+            raise StateError(f"task {task!r} {why}")
         k = run.place[task]
         gone = {*run.outputs(k), *map(run.known_file, files)}
         for f in sorted(gone):
@@ -514,7 +561,8 @@ class WorkflowDispatcher:
         """
         places = saved_places(self._run)
         dispatcher = self._dispatcher.state(self._run.given, places)
-        return saved(self._run, places) | {"dispatcher": dispatcher} | self._how
+        state = {"version": STATE_VERSION} | saved(self._run, places)
+        return state | {"dispatcher": dispatcher} | self._how
 
     @classmethod
     def restore(cls, state: Json) -> Self:
@@ -523,6 +571,10 @@ class WorkflowDispatcher:
         Raises InstanceError when *state* is not a return value of :meth:`state`.
         """
         with restoring("run"):
+            version = state.get("version", 0)  # earlier states have none
+            if version > STATE_VERSION:
+                said = f"version {version}, and this ioopt reads up to {STATE_VERSION}"
+                raise InstanceError(f"state: has {said}: update ioopt")
             made = cls(
                 state["network"],
                 (),

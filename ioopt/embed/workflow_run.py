@@ -5,13 +5,14 @@ Tasks and files have indices. A task that runs again gets a new one, because dis
 remember tasks by index.
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ioopt import arguments
 from ioopt.embed.guard import Notes
 from ioopt.embed.live_view import LiveView
 from ioopt.errors import InstanceError, StateError, UsageError
-from ioopt.formats.native import validate
+from ioopt.formats.native import validate, validate_item
 from ioopt.problems.base import Json
 from ioopt.problems.replication import File, Network, Node, ReplicationProblem, Task
 from ioopt.units import counted
@@ -32,7 +33,9 @@ class WorkflowRun(LiveView):
     the node where a task that waits again failed. ``arriving`` has, for each node, the
     files that it is receiving, with the node that each comes from (None: the storage);
     no chain of sources is a circle. ``overfull`` has the nodes of which a note said
-    that their files exceed the disk.
+    that their files exceed the disk. ``avoided`` has, for each task that shall run
+    elsewhere, the nodes where it failed, and ``unfit`` the waiting tasks that fit no
+    node that is there.
     """
 
     def __init__(self, network: Network, nodes: tuple[Node, ...], stored: bool) -> None:
@@ -57,6 +60,10 @@ class WorkflowRun(LiveView):
         self.tasks_as_json: dict[int, Json] = {}
         self.files_as_json: dict[int, Json] = {}
         self.overfull: set[int] = set()
+        self.avoided: dict[str, set[int]] = {}
+        self.unfit: set[int] = set()
+        # The nodes and tasks for which ``unfit`` was found.
+        self._fitted: tuple[int, int] = (-1, 0)
         self.notes = Notes()
 
     # What dispatchers see.
@@ -68,6 +75,71 @@ class WorkflowRun(LiveView):
     def retried_on(self, k: int) -> int | None:
         """Return the node on which task *k*, which waits again, failed."""
         return self.failed_on.get(k)
+
+    def avoids(self, k: int, i: int) -> bool:
+        """Return whether task *k* shall run on another node than *i*, where it failed,
+        and another one that it does not avoid can take it.
+        """
+        avoided = self.avoided.get(self._tasks[k].id, ()) if self.avoided else ()
+        if i not in avoided:
+            return False
+        others = [j for j in range(len(self.nodes)) if j not in avoided]
+        return any(super(WorkflowRun, self).fits(k, j) for j in others)
+
+    def fits(self, k: int, i: int) -> bool:
+        """Return whether node *i* is in use, has room for task *k* and is not one that
+        the task avoids.
+        """
+        return super().fits(k, i) and not self.avoids(k, i)
+
+    def note_unfit(self) -> None:
+        """Find the waiting tasks that fit no node that is there, and note those that
+        are new among them.
+        """
+        changes, first = self._fitted
+        known = set(self.unfit)
+        if changes != self.node_changes:
+            first = 0
+            known = set()
+        self._fitted = self.node_changes, len(self._tasks)
+        nodes = range(len(self.nodes))
+        for k in range(first, len(self._tasks)):
+            if k not in self.given and not any(self.fits(k, i) for i in nodes):
+                known.add(k)
+        new = sorted(known - self.unfit)
+        self.unfit = known
+        if new:
+            who = f"task {self._tasks[new[0]].id!r}"
+            if len(new) > 1:
+                who += f" and {counted(len(new) - 1, 'other')}"
+            said = f"{self.now:g} s: no node that is there can run {who}"
+            self.notes.add(f"{said}: see waiting()")
+
+    def why_unfit(self, k: int) -> str:
+        """Return what task *k*, which fits no node that is there, needs, and the most
+        that such a node has.
+        """
+        there = [n for i, n in enumerate(self.nodes) if i not in self.lost]
+        if not there:
+            return "no node is there"
+        task = self._tasks[k]
+        size = sum(self._sizes[f] for f in (*self.inputs(k), *self.outputs(k)))
+        rows: list[tuple[str, int, Sequence[int | None]]] = [
+            ("cores", task.cores, [n.cores for n in there]),
+            ("bytes of memory", task.memory_bytes, [n.memory_bytes for n in there]),
+            ("bytes of disk", size, [n.disk_bytes for n in there]),
+        ]
+        told = []
+        for what, needed, limits in rows:
+            most = max(math.inf if limit is None else limit for limit in limits)
+            if needed > most:
+                told.append(f"needs {needed} {what}, and no node has more than {most}")
+        return "; ".join(told) or "no node has all that it needs at once"
+
+    def missing(self, k: int) -> list[str]:
+        """Return the inputs of task *k* that no task has written yet."""
+        lacks = [f for f in self.inputs(k) if f in self.writer]
+        return [self.files[f].id for f in lacks if f not in self.written]
 
     # Names.
 
@@ -93,7 +165,8 @@ class WorkflowRun(LiveView):
         """Return the index of *task*; raise StateError unless it runs."""
         k = self.place.get(arguments.name(task, "task"), -1)
         if k not in self._running:
-            raise StateError(f"task {task!r} is not running")
+            why = "is not running" if task in self.place else "is unknown, or forgotten"
+            raise StateError(f"task {task!r} {why}")
         return k
 
     # Time, nodes and files.
@@ -140,15 +213,15 @@ class WorkflowRun(LiveView):
 
     def add_files(self, files: Iterable[FileLike]) -> None:
         """Add *files*; those that are known must be as they were."""
-        for given in files:
-            file: File = validate(File, given, "files")
+        for x, given in enumerate(files):
+            file = validate_item(File, given, f"files[{x}]")
             place = self.file.setdefault(file.id, len(self.files))
             if place == len(self.files):
                 self.files.append(file)
                 self._sizes.append(file.bytes)
             elif self.files[place] != file:
                 raise InstanceError(
-                    f"files: {file.id!r} is known with other bytes or storage"
+                    f"files[{x}] ({file.id}): is known with other bytes or storage"
                 )
 
     def drop_files_from(self, first: int) -> None:
@@ -248,31 +321,53 @@ class WorkflowRun(LiveView):
         Their ids and files must be valid, each file must have at most one writer, and
         there must be no cycle. With *room*, each of the tasks must also fit a node.
         """
-        for task in added:
-            if task.id in self.place:
-                raise StateError(f"tasks: {task.id!r} was submitted before")
-        waiting = [self._tasks[k] for k in self.place.values() if k not in self.given]
+        for x, task in enumerate(added):
+            self._check_names(task, f"tasks[{x}] ({task.id})")
+        waiting = self._may_wait_for(added)
         names: set[str] = set()
         for task in (*added, *waiting):
             names.update(task.inputs, task.outputs)
-        files = tuple(self.files[self.known_file(f)] for f in sorted(names))
+        files = tuple(self.files[self.file[f]] for f in sorted(names))
         nodes = tuple(n.model_copy(update={"holds": ()}) for n in self.nodes)
         given: Json = {
             "name": "run",
             "network": self.network,
             "files": files,
             "nodes": nodes or (Node(id="a node to come", cores=MOST_CORES),),
-            "tasks": (*waiting, *added),
+            "tasks": (*added, *waiting),
         }
         problem = validate(ReplicationProblem, given, "run")
         if room:
             problem.require_room()
-        for task in added:
-            for name in task.outputs:
-                if self.file[name] in self.writer:
+
+    def _check_names(self, task: Task, place: str) -> None:
+        """Raise an ioopt error unless *task* is new, its files are known and no
+        submitted task writes its outputs; *place* names it in the message.
+        """
+        if task.id in self.place:
+            raise StateError(f"{place}: was submitted before")
+        for kind, names in (("inputs", task.inputs), ("outputs", task.outputs)):
+            for name in names:
+                if name not in self.file:
                     raise InstanceError(
-                        f"tasks: {task.id!r} writes {name!r}, as another task does"
+                        f"{place}.{kind}: file {name!r} is unknown; add it to 'files'"
                     )
+        for name in task.outputs:
+            k = self.writer.get(self.file[name])
+            if k is not None:
+                other = self._tasks[k].id
+                raise InstanceError(
+                    f"{place}.outputs: file {name!r} is written by task {other!r}"
+                )
+
+    def _may_wait_for(self, added: Sequence[Task]) -> list[Task]:
+        """Return the tasks that wait, if some of them may read what *added* write, so
+        that there may be a cycle; else none.
+        """
+        written = [self.file[name] for task in added for name in task.outputs]
+        if not any(self.readers.get(f) for f in written):
+            return []
+        return [self._tasks[k] for k in self.place.values() if k not in self.given]
 
     def enter(self, task: Task) -> None:
         """Add a task, or one that runs again, at a new index."""
@@ -300,6 +395,7 @@ class WorkflowRun(LiveView):
         self.arrived((*self.inputs(k), *self.outputs(k)), self._running[k])
         self.ends(k, {f: self._sizes[f] for f in self.outputs(k)})
         self.ended.add(self._tasks[k].id)
+        self.avoided.pop(self._tasks[k].id, None)
         self.written.update(self.outputs(k))
         for f in self.outputs(k):
             for reader in self.readers.get(f, ()):
@@ -325,6 +421,8 @@ class WorkflowRun(LiveView):
         self.given.add(k)
         self.is_not_ready(k)
         self.failed_on.pop(k, None)
+        self.avoided.pop(self._tasks[k].id, None)
+        self.unfit.discard(k)
         del self.place[self._tasks[k].id]
 
     def forgets(self, k: int, files: Collection[int]) -> None:
@@ -416,6 +514,7 @@ class WorkflowRun(LiveView):
         self.give(k, i)
         self.given.add(k)
         self.failed_on.pop(k, None)
+        self.unfit.discard(k)
         name = self._tasks[k].id
         self.attempts[name] = self.attempts.get(name, 0) + 1
         self.arriving[i].update(sources)

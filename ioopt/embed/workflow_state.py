@@ -58,6 +58,8 @@ def saved(run: WorkflowRun, places: Mapping[int, int]) -> Json:
         "idle": [list(times) for times in run._idle_since],
         "down": sorted(run.lost),
         "overfull": sorted(run.overfull),
+        "avoided": {name: sorted(nodes) for name, nodes in run.avoided.items()},
+        "unfit": [run.task(k).id for k in sorted(run.unfit)],
         "node_changes": run.node_changes,
         "now": run.now,
         "round": run.round,
@@ -149,6 +151,9 @@ def _resume_faults(run: WorkflowRun, state: Json) -> None:
     run.attempts = {name: int(n) for name, n in state.get("attempts", {}).items()}
     for k, _, _ in run.running_tasks():
         run.attempts.setdefault(run.task(k).id, 1)
+    for name, nodes in state.get("avoided", {}).items():
+        run.avoided[name] = {range(len(run.nodes))[i] for i in nodes}
+    run.unfit = {run.place[name] for name in state.get("unfit", ())}
     for name, i in state.get("failed_on", {}).items():
         run.failed_on[run.place[name]] = range(len(run.nodes))[i]
 

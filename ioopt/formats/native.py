@@ -442,6 +442,31 @@ def validate(cls: type[Model], data: object, name: str) -> Model:
         ) from None
 
 
+MOST_FAULTS = 4
+"""Largest number of faults of one item that a message lists."""
+
+
+def validate_item(cls: type[Model], item: object, name: str) -> Model:
+    """Return what :func:`validate` does for an *item* that a program made, such as a
+    task. The message names the item by its id, and lists its first faults, missing keys
+    before others.
+    """
+    try:
+        return cls.model_validate(item)
+    except ValidationError as error:
+        faults = describe_all(error, item, cls)
+        raise InstanceError(f"{name}{_id_of(item)}: {faults}") from None
+    except (RecursionError, UnicodeError):
+        raise InstanceError(f"{name}{_id_of(item)}: nested too deeply") from None
+
+
+def validate_items(cls: type[Model], items: Iterable[object], name: str) -> list[Model]:
+    """Return a list of :func:`validate_item` of all *items*; the message begins with
+    the place of the item, such as ``tasks[217] (t217)``.
+    """
+    return [validate_item(cls, item, f"{name}[{k}]") for k, item in enumerate(items)]
+
+
 @contextlib.contextmanager
 def reading(name: str) -> Iterator[None]:
     """Raise InstanceError about *name* instead of errors that inconsistent data cause.
@@ -504,6 +529,26 @@ def describe(
     return text
 
 
+def describe_all(error: ValidationError, data: object, cls: type[BaseModel]) -> str:
+    """Return one line on the first :data:`MOST_FAULTS` problems of a validation error,
+    one for each place in *data*; missing keys come first.
+    """
+    problems = error.errors(include_url=False)
+    by_place: dict[str, list[ErrorDetails]] = {}
+    for problem in problems:
+        by_place.setdefault(_place(problem["loc"], data), []).append(problem)
+    faults = {place: _telling(found) for place, found in by_place.items()}
+    told = []
+    for place in sorted(faults, key=lambda place: faults[place]["type"] != "missing"):
+        fault = faults[place]
+        text = f"{place}: {_wrong(fault)}{_hint(fault, problems, cls)}"
+        is_about_all = place == "top level" and fault["type"] == "value_error"
+        told.append(_wrong(fault) if is_about_all else text)
+    if len(told) > MOST_FAULTS:
+        told[MOST_FAULTS:] = [f"and {len(told) - MOST_FAULTS} more"]
+    return "; ".join(told)
+
+
 def _wrong(problem: ErrorDetails) -> str:
     """Return what is wrong with the value at the place of *problem*."""
     kind = problem["type"]
@@ -550,13 +595,31 @@ def _misspelt(
         if _why_left(cls, problem["loc"]):
             return problem, ""
     for problem in unknown:
-        *above, key = problem["loc"]
-        near = nearest(str(key), _keys_at(cls, above))
-        if near:
-            return problem, f"; did you mean {near!r}?"
+        hint = _hint(problem, problems, cls)
+        if hint:
+            return problem, hint
     if not unknown:
         return None
     return unknown[0], ""
+
+
+def _hint(
+    problem: ErrorDetails, problems: list[ErrorDetails], cls: type[BaseModel] | None
+) -> str:
+    """Return which key was meant if *problem* is an unknown key: a missing one that
+    begins with it, else the known one that resembles it most; empty text if none does.
+    """
+    if problem["type"] != "extra_forbidden":
+        return ""
+    *above, key = problem["loc"]
+    missing = [
+        str(other["loc"][-1])
+        for other in problems
+        if other["type"] == "missing" and [*other["loc"][:-1]] == above
+    ]
+    begun = [name for name in missing if name.startswith(str(key))]
+    near = begun[0] if begun else nearest(str(key), _keys_at(cls, above))
+    return f"; did you mean {near!r}?" if near else ""
 
 
 def _keys_at(cls: type[BaseModel] | None, place: Iterable[int | str]) -> list[str]:

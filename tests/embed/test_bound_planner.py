@@ -257,7 +257,7 @@ def test_a_run_of_a_workflow_waits_for_arrivals_and_saves() -> None:
 @pytest.mark.parametrize(
     ("plan", "error", "text"),
     [
-        ({"order": {"a": ["p"]}}, UsageError, "solve with --set moves=schedule"),
+        ({"order": {"a": ["p"]}}, UsageError, "solve with settings=.*schedule"),
         ({"order": {"a": ["p"]}, "moves": []}, UsageError, "plan: moves: x is to be"),
         ({"order": {"a": ["p"]}, "moves": [1]}, InstanceError, "plan: moves"),
     ],

@@ -27,7 +27,7 @@ def test_what_is_no_list_of_tasks_changes_nothing():
     for tasks in (None, 7, "ab"):
         with pytest.raises(UsageError, match="tasks: wanted a list"):
             plan.submit(tasks, [{"id": "new", "bytes": 5}])
-    with pytest.raises(InstanceError, match="'new', an unknown file"):
+    with pytest.raises(InstanceError, match="file 'new' is unknown"):
         plan.submit([task("t", "new")])
 
 
@@ -82,8 +82,8 @@ def test_what_does_not_fit_is_taken_for_evicted():
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        ([task("a", "zz")], "'a' reads 'zz', an unknown file"),
-        ([task("a", "f"), task("a", "g")], "'a' was submitted before"),
+        ([task("a", "zz")], r"tasks\[0\] \(a\).inputs: file 'zz' is unknown"),
+        ([task("a", "f"), task("a", "g")], r"tasks\[1\] \(a\): was submitted before"),
         ([task("a", "f", "g")], "'a' reads 120 bytes, but the largest disk holds 100"),
         ([{"id": "a"}], "compute_seconds: missing"),
     ],

@@ -113,6 +113,7 @@ TALKS = {
             ("next", {"now": 1.0}),
             ("staging", {}),
             ("running", {}),
+            ("waiting", {}),
             ("evictable", {"node": "n0"}),
             ("completed", {"task": "make", "now": 6.0}),
             ("withdraw", {"task": "use"}),
@@ -269,6 +270,35 @@ def test_arguments_that_do_not_fit_are_named():
     wrong = request(id="a", nodes=4, size=-1.0, now=0.0)
     assert "size: must be 0 or more" in wrong and "left_bytes" not in wrong
     assert "now: must be" in request(id="a", nodes=4, size=1.0, now=-1.0)
+
+
+def test_the_task_that_is_wrong_and_what_waits_are_told_over_the_wire():
+    service = Service()
+
+    def ask(**keys):
+        return json.loads(service.handle(json.dumps({"ioopt": 1, **keys}).encode()))
+
+    nodes = [{"id": "n0", "cores": 2}, {"id": "n1"}]
+    ask(
+        op="open",
+        object="WorkflowDispatcher",
+        arguments={"network": LINKS, "nodes": nodes},
+    )
+
+    def call(method, **arguments):
+        return ask(op="call", session=1, method=method, arguments=arguments)
+
+    good = {"id": "good", "compute_seconds": 1, "cores": 2}
+    wrong = call("submit", tasks=[good, {"id": "bad", "compute_seconds": None}])
+    said = "tasks[1] (bad): compute_seconds: must be a finite number, not None"
+    assert wrong["error"] == {"code": "invalid", "message": said}
+    call("submit", tasks=[good])
+    call("lost", node="n0", now=0)
+    (note,) = call("next", now=0)["result"]["notes"]
+    assert note == "0 s: no node that is there can run task 'good': see waiting()"
+    detail = "needs 2 cores, and no node has more than 1"
+    row = {"task": "good", "why": "fit", "detail": detail}
+    assert call("waiting")["result"] == {"value": [row]}
 
 
 def test_notes_of_a_call_are_in_its_reply_and_in_no_other():

@@ -5,6 +5,7 @@ and when things fail.
 import itertools
 import json
 import random
+import re
 import threading
 import time
 
@@ -13,7 +14,7 @@ from conftest import first
 from replication_samples import made
 
 import ioopt
-from ioopt.embed import WorkflowDispatcher
+from ioopt.embed import ReplicationPlanner, WorkflowDispatcher
 from ioopt.embed.live_view import make_dispatcher
 from ioopt.embed.service import Service
 from ioopt.embed.workflow import Evictable, Running
@@ -645,12 +646,16 @@ def test_a_withdrawn_writer_is_remembered():
 
 @pytest.mark.parametrize("policy", ["rolling", "locality", "fifo", "ready-min-min"])
 def test_tasks_wait_for_nodes_and_those_that_join_get_work(policy):
-    """Nobody is asked while no node is there; then each core of a
+    """Nobody is asked while no node is there, and a note says so; then each core of a
     new node takes a task.
     """
+    no_node = "0 s: no node that is there can run task 't0' and 5 others: see waiting()"
+    all_lost = (
+        "4 s: no node that is there can run task 't3' and 5 others: see waiting()"
+    )
     run = run_of(policy, nodes=0)
     assert run.submit([task(f"t{k}", reads=["a"]) for k in range(6)]) == 6
-    assert run.next(0.0) == [] and run.notes == []
+    assert run.next(0.0) == [] and run.notes.new() == [no_node]
     run.joined({"id": "n0"})
     assert [step.node for step in run.next(1.0)] == ["n0"]
     run.joined({"id": "n1", "cores": 2, "holds": ["a"]})
@@ -658,11 +663,11 @@ def test_tasks_wait_for_nodes_and_those_that_join_get_work(policy):
     assert [(step.node, step.stage) for step in begun] == [("n1", ()), ("n1", ())]
     run.lost("n0", 3.0)
     run.lost("n1", 3.0)
-    assert run.next(4.0) == [] and run.notes == []
+    assert run.next(4.0) == [] and run.notes.new() == [all_lost]
     run.back("n0")
     run.joined({"id": "n2"})
     assert sorted(step.node for step in run.next(5.0)) == ["n0", "n2"]
-    assert run.notes == []
+    assert run.notes.new() == []
 
 
 def test_a_task_that_no_node_takes_waits_for_one_that_joins():
@@ -672,6 +677,63 @@ def test_a_task_that_no_node_takes_waits_for_one_that_joins():
     assert placed(run.next(0.0)) == [("narrow", "small")]
     run.joined({"id": "large", "cores": 4})
     assert placed(run.next(1.0)) == [("wide", "large")]
+
+
+MANY = [task(f"t{k}", reads=["a"]) for k in range(217)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (task("b") | {"compute_seconds": -5}, "(b): compute_seconds: must be 0 or mor"),
+        (
+            {"id": "b", "compute_second": 5},
+            "(b): compute_seconds: missing; compute_second: unknown key; did you mean "
+            "'compute_seconds'?",
+        ),
+        (
+            {"z": 1, "y": 1, "x": 1, "inputs": 3},
+            ": id: missing; compute_seconds: missing; inputs: must be a list, not 3; "
+            "z: unknown key; and 2 more",
+        ),
+        (task("b", reads=["zz"]), "(b).inputs: file 'zz' is unknown; add it to 'files"),
+        (task("b", writes=["zz"]), "(b).outputs: file 'zz' is unknown; add it to 'fi"),
+        (task("b", writes=["f"]), "(b).outputs: file 'f' is written by task 'old'"),
+        (task("b", reads=["a", "a"]), "(b).inputs: file 'a' is listed twice"),
+        (task("old"), "(old): was submitted before"),
+        (7, ": top level: must be an object, not 7"),
+    ],
+)
+def test_which_of_many_tasks_is_wrong_is_said(wrong, said):
+    run = run_of()
+    run.submit([task("old", writes=["f"])])
+    before = run.state()
+    with pytest.raises(InstanceError) as raised:
+        run.submit([*MANY, wrong])
+    where = str(raised.value).removeprefix("run: ").replace("[217] (", "[217](")
+    assert where.startswith(f"tasks[217]{said}"), raised.value
+    assert run.state() == before
+
+
+@pytest.mark.parametrize("embedded", [WorkflowDispatcher, ReplicationPlanner])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"nodes": [{"id": "n0"}, {"id": "n1", "core": 2}]},
+            "nodes[1] (n1): core: unk",
+        ),
+        ({"files": [{"id": "f", "bytes": -1}]}, "files[0] (f): bytes: must be 0 or mo"),
+        (
+            {"network": {"remote": 1e9}},
+            "network: remote_bytes_per_second: missing; replica_bytes_per_second: "
+            "missing; remote: unknown key; did you mean 'remote_bytes_per_second'?",
+        ),
+    ],
+)
+def test_which_node_file_or_rate_is_wrong_is_said(embedded, given, said):
+    with pytest.raises(InstanceError, match=re.escape(said)):
+        embedded(**{"network": NETWORK, "nodes": [{"id": "n0"}]} | given)
 
 
 def test_a_node_joins_once_and_with_known_files():

@@ -4,12 +4,15 @@ what messages of earlier attempts change.
 
 import json
 import random
+import threading
+import time
 
 import pytest
 
 from ioopt.embed import WorkflowDispatcher
-from ioopt.embed.workflow import Running
-from ioopt.errors import StateError, UsageError
+from ioopt.embed.workflow import Running, Waiting
+from ioopt.errors import InstanceError, StateError, UsageError
+from ioopt.solvers.replication.online.rolling import Rolling
 
 NETWORK = {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 100.0}
 
@@ -253,6 +256,206 @@ def test_an_attempt_is_a_number_from_1(attempt):
 
 def test_help_lists_what_an_engine_calls_and_nothing_else():
     public = {name for name in dir(WorkflowDispatcher) if not name.startswith("_")}
-    calls = "submit next completed failed staging running evictable withdraw observe"
-    calls += " forget lost back joined staged evicted state restore notes"
+    calls = "submit next completed failed staging running waiting evictable withdraw"
+    calls += " observe forget lost back joined staged evicted state restore notes"
     assert public == set(calls.split())
+
+
+# A plan that is late while tasks arrive. Planning is held up by hand, not by a clock.
+
+LATE_SECONDS = 0.05
+"""A deadline that a plan misses that is held up."""
+
+
+class HeldUp:
+    """Let every ``rolling`` plan wait until :meth:`finish`."""
+
+    def __init__(self, monkeypatch):
+        self.may_end = threading.Event()
+        plan = Rolling._plan
+
+        def held_up(rolling, view):
+            plan(rolling, view)
+            self.may_end.wait(30)
+
+        monkeypatch.setattr(Rolling, "_plan", held_up)
+
+    def finish(self, run):
+        runs = run._dispatcher._late
+        self.may_end.set()
+        while runs.is_set():
+            time.sleep(1e-3)
+        self.may_end.clear()
+
+
+def small(name, **more):
+    return {"id": name, "compute_seconds": 5.0} | more
+
+
+def late_run(monkeypatch):
+    """Return a run of 40 tasks on one node whose first plan is under way, and what
+    holds it up. One task is placed meanwhile.
+    """
+    held = HeldUp(monkeypatch)
+    run = WorkflowDispatcher(NETWORK, [{"id": "n0", "disk_bytes": 999}])
+    run.submit([small(f"t{k}") for k in range(40)])
+    assert [step.policy for step in run.next(0.0, deadline=LATE_SECONDS)] == [
+        "locality"
+    ]
+    return run, held
+
+
+def next_policy(run, now, deadline=9.0):
+    """End the task that runs; return which dispatcher places the next one."""
+    (going,) = run.running()
+    run.completed(going.task, now, attempt=going.attempt)
+    (step,) = run.next(now, deadline)
+    return step.policy
+
+
+def test_a_late_plan_is_followed_although_tasks_arrive(monkeypatch):
+    run, held = late_run(monkeypatch)
+    run.submit([small("new0")])
+    assert next_policy(run, 5.0) == "locality"  # the plan is under way
+    held.finish(run)
+    for k in (1, 2, 3):
+        run.submit([small(f"new{k}")])
+        assert next_policy(run, 5.0 + k) == "rolling"
+    assert rolling_of(run).plans == 1
+    run.submit([small(f"new{k}") for k in (4, 5, 6)])  # now a tenth is new
+    assert next_policy(run, 9.0, LATE_SECONDS) == "locality"
+    assert rolling_of(run).plans == 2
+    held.finish(run)
+
+
+def test_a_late_plan_goes_on_after_a_restore(monkeypatch):
+    run, held = late_run(monkeypatch)
+    run.submit([small("new")])
+    held.finish(run)
+    for _ in range(2):
+        again = saved_and_restored(run)
+        assert again.state() == run.state()
+        for each, now in ((run, 5.0), (again, 5.0)):
+            assert next_policy(each, now) == "rolling"
+        assert again.running() == run.running() and rolling_of(again).plans == 0
+
+
+def test_what_a_late_plan_lacks_takes_what_it_leaves(monkeypatch):
+    """The plan has 20 tasks of two cores; the third core is left."""
+    held = HeldUp(monkeypatch)
+    nodes = [{"id": "n0", "cores": 3, "disk_bytes": 999}]
+    run = WorkflowDispatcher(NETWORK, nodes)
+    run.submit([small(f"t{k}", cores=2) for k in range(20)])
+    run.next(0.0, deadline=LATE_SECONDS)
+    held.finish(run)
+    rolling_of(run)._binds_late = False  # the plan is followed
+    run.submit([small("new")])
+    done = run.running()[0]
+    run.completed(done.task, 5.0)
+    placed = [(step.task, step.policy) for step in run.next(5.0, deadline=9.0)]
+    assert placed == [("t1", "rolling"), ("new", "locality")]
+
+
+def test_who_decides_above_the_limit_is_said_once():
+    nodes = [{"id": "n0", "cores": 2}]
+    run = WorkflowDispatcher(NETWORK, nodes, settings={"most_cells": 3})
+    run.submit([small(f"t{k}") for k in range(5)])
+    assert [step.policy for step in run.next(0.0)] == ["locality", "locality"]
+    (note,) = run.notes.new()
+    assert "5 tasks x 1 nodes are left, more than most_cells (3)" in note
+    run.completed("t0", 5.0)
+    assert [step.policy for step in run.next(5.0)] == ["rolling"]
+    run.submit([small(f"u{k}") for k in range(5)])
+    run.completed("t1", 5.0)
+    assert [step.policy for step in run.next(5.0)] == ["locality"]
+    assert run.notes.new() == []
+
+
+# Tasks that fit no node, and tasks that shall run elsewhere.
+
+
+@pytest.mark.parametrize("policy", ["rolling", "locality", "fifo", "ready-min-min"])
+def test_a_task_that_fits_no_node_is_noted_once_and_holds_up_nobody(policy):
+    nodes = [{"id": "n0", "cores": 2}, {"id": "n1", "cores": 16}]
+    files = [{"id": "f", "bytes": 1}]
+    run = WorkflowDispatcher(NETWORK, nodes, files, policy=policy)
+    wide = small("big", cores=12, outputs=["f"])
+    run.submit([wide, small("after", inputs=["f"]), small("s", cores=2), small("t")])
+    run.lost("n1", 0.0)
+    run = saved_and_restored(run)
+    (step,) = run.next(0.0)
+    assert (step.task, step.policy) == ("s", policy)
+    said = "0 s: no node that is there can run task 'big': see waiting()"
+    assert run.notes.new() == [said]
+    fit = "needs 12 cores, and no node has more than 2"
+    assert run.waiting() == [
+        Waiting("big", "fit", fit),
+        Waiting("after", "inputs", "not written yet: 'f'"),
+        Waiting("t", "turn"),
+    ]
+    run = saved_and_restored(run)
+    assert run.next(1.0) == [] and run.notes.new() == []
+    run.submit([small("big2", cores=12)])
+    run.next(1.0)
+    assert run.notes.new() == [said.replace("0 s", "1 s").replace("big", "big2")]
+    run.back("n1")
+    assert {step.task for step in run.next(2.0)} >= {"big", "t"}
+    assert all(row.why != "fit" for row in run.waiting())
+
+
+def test_why_a_task_waits_when_no_node_is_there():
+    run = WorkflowDispatcher(NETWORK, [])
+    run.submit([small("a")])
+    run.next(0.0)
+    assert run.waiting() == [Waiting("a", "fit", "no node is there")]
+
+
+@pytest.mark.parametrize("policy", ["rolling", "locality", "fifo", "ready-min-min"])
+def test_a_task_that_failed_goes_elsewhere_if_it_is_asked_for(policy):
+    nodes = [{"id": f"n{i}", "cores": 2, "disk_bytes": 99} for i in range(2)]
+    run = WorkflowDispatcher(NETWORK, nodes, policy=policy)
+    run.submit([small("bad")])
+    seen = []
+    for now in range(4):
+        (step,) = run.next(now)
+        seen.append(step.node)
+        run.failed("bad", now, node=step.node, attempt=step.attempt, elsewhere=True)
+        run = saved_and_restored(run)
+        assert saved_and_restored(run).state() == run.state()
+    # It failed on both nodes, so that it may run on each again.
+    assert seen[:2] == ["n0", "n1"] and len(seen) == 4
+
+
+@pytest.mark.parametrize("binds_late", [True, False])
+def test_a_plan_keeps_a_task_from_the_node_that_it_avoids(monkeypatch, binds_late):
+    """n1 is busy until 50, and the plan would retry the task on n0, which is idle."""
+    plan = Rolling._plan
+
+    def planned(rolling, view):
+        plan(rolling, view)
+        rolling._binds_late = binds_late
+
+    monkeypatch.setattr(Rolling, "_plan", planned)
+    nodes = [{"id": f"n{i}", "disk_bytes": 99} for i in range(2)]
+    run = WorkflowDispatcher(NETWORK, nodes)
+    run.submit([small("long", compute_seconds=50.0), small("bad", compute_seconds=9.0)])
+    on = {step.task: step.node for step in run.next(0.0)}
+    run.failed("bad", 1.0, elsewhere=True)
+    run.submit([small(f"t{k}") for k in range(4)])
+    placed = []
+    for now in range(1, 30, 5):
+        placed += run.next(now)
+        for going in run.running():
+            if going.task != "long":
+                run.completed(going.task, now + 5.0)
+    assert {step.task for step in placed} == {"t0", "t1", "t2", "t3"}
+    assert {step.node for step in placed} == {on["bad"]}
+    run.completed("long", 50.0)
+    assert [(step.task, step.node) for step in run.next(50.0)] == [("bad", on["long"])]
+
+
+def test_a_state_of_a_later_version_is_refused():
+    state = run_of().state()
+    assert state["version"] == 1
+    with pytest.raises(InstanceError, match=r"has version 2.*update ioopt"):
+        WorkflowDispatcher.restore(state | {"version": 2})
