@@ -12,6 +12,7 @@ import pytest
 from ioopt.embed import WorkflowDispatcher
 from ioopt.embed.workflow import Running, Waiting
 from ioopt.errors import InstanceError, StateError, UsageError
+from ioopt.solvers.replication.online import late_binding
 from ioopt.solvers.replication.online.rolling import Rolling
 
 NETWORK = {"remote_bytes_per_second": 10.0, "replica_bytes_per_second": 100.0}
@@ -354,6 +355,21 @@ def test_what_a_late_plan_lacks_takes_what_it_leaves(monkeypatch):
     run.completed(done.task, 5.0)
     placed = [(step.task, step.policy) for step in run.next(5.0, deadline=9.0)]
     assert placed == [("t1", "rolling"), ("new", "locality")]
+
+
+def test_late_binding_takes_what_a_late_plan_lacks_last(monkeypatch):
+    """It does not rank all tasks anew, which takes longer than a short deadline."""
+    run, held = late_run(monkeypatch)
+    held.finish(run)
+    rolling_of(run)._binds_late = True
+    assert next_policy(run, 5.0) == "rolling"
+    ranked = []
+    monkeypatch.setattr(late_binding, "places", ranked.append)
+    run.submit([small("long", compute_seconds=99.0)])
+    assert next_policy(run, 6.0) == "rolling" and ranked == []
+    assert run.running()[0].task == "t2"
+    order = rolling_of(run)._late_binding.order(run._run.given)
+    assert order[-1] == run._run.place["long"]
 
 
 def test_who_decides_above_the_limit_is_said_once():

@@ -30,6 +30,11 @@ class LateBinding:
         """Continue with the tasks in the *order* that :meth:`order` returned."""
         self._place = {k: place for place, k in enumerate(order)}
 
+    def append(self, tasks: Sequence[int]) -> None:
+        """Put *tasks* behind all others, because ranking all anew takes long."""
+        first = 1 + max(self._place.values(), default=-1)
+        self._place.update({k: first + n for n, k in enumerate(tasks)})
+
     def __call__(self, view: DispatchView) -> Pair | None:
         """Return the ready task with the largest rank that fits idle cores of some
         node, and the node where it ends first.

@@ -80,8 +80,9 @@ class Settings(dispatch.Settings):
 
     By default the answer is the run itself. ``share``: replan once this share of the
     unassigned tasks has been assigned since the last plan. ``evaluations``: number of
-    replays for each new plan. ``most_cells``: largest number of unassigned tasks x nodes
-    for which plans are made; while more remain, the dispatcher ``locality`` decides.
+    replays for each new plan. ``most_cells``: largest number of unassigned tasks x
+    nodes for which plans are made; while more remain, the dispatcher ``locality``
+    decides.
     """
 
     mode: Literal["replay", "dispatch"] = "dispatch"
@@ -113,9 +114,9 @@ class Rolling:
     made.
 
     Tasks that arrive are planned at once, except while a plan is followed that was late
-    (:meth:`came_late`). They are then placed by ``locality`` where the plan leaves
-    cores idle, until they are the ``share`` of the unassigned tasks at which a run
-    replans.
+    (:meth:`came_late`). Until they are the ``share`` of the unassigned tasks at which a
+    run replans, they are then placed by ``locality`` where the plan leaves cores idle;
+    late binding takes them after all others.
 
     ``by_greedy`` tells whether ``locality`` gave the last answer, and ``too_many`` why
     no plans are made: empty text if they are.
@@ -247,6 +248,8 @@ class Rolling:
         elif self._is_late:
             self._unplanned += unplanned
             self._num_new += len(unplanned)
+        if self._is_late:
+            self._late_binding.append(unplanned)
         if view.node_changes != self._node_changes:
             return True
         if unplanned and not self._is_late:
