@@ -679,6 +679,13 @@ def test_a_task_that_no_node_takes_waits_for_one_that_joins():
     assert placed(run.next(1.0)) == [("wide", "large")]
 
 
+def test_a_cycle_through_a_task_that_waits_is_refused():
+    run = run_of()
+    run.submit([task("old", reads=["a"], writes=["b"])])
+    with pytest.raises(InstanceError, match="dependency cycle"):
+        run.submit([task("x", reads=["b"], writes=["a"])])
+
+
 MANY = [task(f"t{k}", reads=["a"]) for k in range(217)]
 
 
