@@ -26,13 +26,12 @@ class Kind(StrEnum):
     DEPENDS = "depends"
 
 
-TRUSTED_SCALE = 0.4
-"""The smallest scale of assumed I/O at which a conclusion is drawn.
+MOST_WAITING = 0.6
+"""The largest share of the I/O time that may be waiting if a conclusion is drawn.
 
-The scale is the I/O time without congestion, as a share of the I/O time in the log.
-Below this scale the result depends on what the jobs really write. The value was chosen
-on 50 generated logs for which the truth is known (slow tests of advise): above it no
-verdict was wrong, and below it 5 of 15 verdicts would have been wrong.
+Above it the result depends on what the jobs really write. The value was chosen on 50
+generated logs for which the truth is known (slow tests of advise): below it no verdict
+was wrong, and above it 5 of 15 verdicts would have been wrong.
 """
 
 
@@ -44,14 +43,14 @@ NEAR = 0.1
 """A figure this near to its limit, as a share of the limit, is called near."""
 
 
-def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
-    """Return the conclusion from the saving *saved* with its interval. *scale* is the
-    factor by which the bytes of assumed I/O were multiplied.
+def verdict_kind(saved: Figure, waiting: float = 0.0) -> Kind:
+    """Return the conclusion from the saving *saved* with its interval. *waiting* is the
+    share of the I/O time that is waiting under sharing.
 
     >>> verdict_kind(Figure(0.1, 0.04, 0.15)).value
     'saves'
     """
-    if saved.low is None or saved.high is None or scale < TRUSTED_SCALE:
+    if saved.low is None or saved.high is None or waiting > MOST_WAITING:
         return Kind.UNCERTAIN
     if saved.low > WORTH:
         return Kind.SAVES
@@ -60,7 +59,8 @@ def verdict_kind(saved: Figure, scale: float = 1.0) -> Kind:
     return Kind.UNCERTAIN
 
 
-KNOWN = ("given", "by Darshan")
+BY_DARSHAN = "by Darshan"
+KNOWN = ("given", BY_DARSHAN)
 """The sources of a figure that is not a guess."""
 
 
@@ -69,7 +69,8 @@ class AxisPoint(NamedTuple):
     the best policy and the best setting there.
 
     The cost and the savings are shares of run time. ``scale`` is the factor by which
-    the bytes of assumed I/O were multiplied.
+    the bytes of assumed I/O were multiplied, and ``waiting`` the share of all I/O time
+    that is waiting under sharing.
     """
 
     value: float
@@ -78,11 +79,12 @@ class AxisPoint(NamedTuple):
     setting: Figure
     setting_name: str
     scale: float
+    waiting: float
 
     @property
     def trusted(self) -> bool:
         """Return whether a conclusion can be drawn at this value."""
-        return self.scale >= TRUSTED_SCALE
+        return self.waiting <= MOST_WAITING
 
 
 @dataclass(frozen=True)
@@ -92,8 +94,10 @@ class Axis:
 
     ``value`` is the figure, None if it is not known. ``shown`` is the value for which
     the details of the advice were computed. ``decides`` says that the figure is not
-    known and that the verdict is not the same at all values tried. Changing a setting
-    pays between ``pays_from`` and ``pays_to``, and the policy pays from
+    known and that the verdict is not the same at all values tried. ``saves_at`` has the
+    values at which the setting of the value shown surely saves, at the same level; it
+    is None if the figure is known. Changing a setting, the best at each value, pays
+    between ``pays_from`` and ``pays_to``, and the policy pays from
     ``policy_pays_from`` on. If one of these limits is None, it lies beyond the values
     of ``points``.
     """
@@ -102,6 +106,7 @@ class Axis:
     shown: float
     source: str
     decides: bool
+    saves_at: list[float] | None
     pays_from: Figure
     pays_to: Figure
     policy_pays_from: Figure
@@ -130,13 +135,18 @@ class Axis:
 class Switch(NamedTuple):
     """A setting that a site can switch on today, at its best level, with the saving
     from it.
+
+    ``solver`` is the policy that other commands take for it, empty if there is none.
+    ``levels`` has the saving of each level on the start times in the log.
     """
 
     name: str
+    solver: str
     words: str
     lines: tuple[str, ...]
     kind: Kind
     saves: Figure
+    levels: dict[str, float]
 
 
 class Conflict(NamedTuple):
@@ -166,7 +176,9 @@ class Advice:
     ``setting`` is the best setting, ``verdict`` is the conclusion about it, and
     ``policy`` is the best policy. All figures except those in ``fraction``, ``storage``
     and ``period`` were computed at the values that these axes name as ``shown``.
-    ``conflict`` says which stated figures cannot go together.
+    ``conflict`` says which stated figures cannot go together. ``measured_jobs`` is the
+    number of jobs whose I/O is from Darshan logs; the I/O of the others is assumed.
+    ``policy_suspends`` says that the policy stops and resumes transfers.
     """
 
     name: str
@@ -175,6 +187,7 @@ class Advice:
     conflict: Conflict | None
     setting: str
     policy: str
+    policy_suspends: bool
     fraction: Axis
     storage: Axis
     period: Axis
@@ -184,6 +197,7 @@ class Advice:
     savings: list[Saving]
     traffic: list[Traffic]
     jobs: int
+    measured_jobs: int
     groups: dict[str, int]
     large_job_nodes: int
     span_seconds: float
@@ -195,6 +209,7 @@ class Advice:
     node_hours_above_machine: float
     node_hours_above_machine_with_setting: float
     scale: float
+    waiting: float
     draws: int
     resamples: int
     blocks: str
@@ -204,6 +219,11 @@ class Advice:
     def is_one_draw(self) -> bool:
         """Return whether there are too few draws for a verdict."""
         return self.draws < FEWEST_DRAWS
+
+    @property
+    def assumed_jobs(self) -> int:
+        """Return the number of jobs whose I/O is assumed."""
+        return self.jobs - self.measured_jobs
 
     @property
     def switch(self) -> Switch:

@@ -4,8 +4,8 @@ today.
 Each setting is simulated itself, not as the policy to which it is similar. The names of
 Slurm options are those of the Slurm manual (srun); the names of Lustre options are
 those of the Lustre operations manual, "Network Request Scheduler: TBF". The level of a
-setting is chosen on the start times in the log; its savings are computed on the other
-draws.
+setting is chosen on the start times in the log, at each point anew; its savings are
+computed on the other draws.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from ioopt.decisions.batch_io import IoPolicy
 from ioopt.errors import UsageError
 from ioopt.formats.io_rule import GIVEN
 from ioopt.options import parse_solver
+from ioopt.problems.batch_io import Machine
 from ioopt.registry.policies import io_policy
+from ioopt.sim.batch_io.trace import Trace
 from ioopt.solvers.batch_io.settings import Settings
 from ioopt.units import quantity, whole
 
@@ -46,13 +48,15 @@ class Option(NamedTuple):
     """An option that a site has: an I/O policy (``NAME:KEY=VALUE,...``) or a setting.
 
     ``job_rate`` limits the rate of each job's transfers (bytes per second). A setting
-    also has ``words``, which describe it, and ``lines``, its configuration.
+    also has ``words``, which describe it, ``level``, the level at which it is tried, if
+    it has several, and ``lines``, its configuration.
     """
 
     name: str
     solver: str = BASELINE
     job_rate: float | None = None
     words: str = ""
+    level: str = ""
     lines: tuple[str, ...] = ()
 
     def policy(self) -> IoPolicy:
@@ -76,13 +80,6 @@ TURNS = Option(
     "turns",
     "turns",
     words="turns: all I/O in steps that wait for each other (tickets)",
-    lines=(
-        "# Then around each I/O step; FOLDER and COMMAND are yours.",
-        "# Tried with Slurm 22.05 and 4 nodes on one machine, not on a large one.",
-        "IO_NODES=1 IO_BYTES=$(du -sb FOLDER | cut -f1) srun -N1 -n1 "
-        "--prolog=/etc/slurm/turn-acquire.sh --epilog=/etc/slurm/turn-release.sh "
-        "COMMAND",
-    ),
 )
 
 
@@ -102,28 +99,40 @@ def policies(names: tuple[str, ...]) -> list[Option]:
     return options
 
 
-def settings_of(workload: Workload) -> list[list[Option]]:
-    """Return a list of options for each setting that has an effect on *workload*: the
-    levels at which the setting is tried.
+def suspends(option: Option) -> bool:
+    """Return whether *option* needs a file system that stops and resumes the transfers
+    of single jobs.
     """
-    widest = max(workload.trace.peak)
-    rates = [workload.storage / by for by in RATE_LEVELS]
-    limits = [rate_limit(rate) for rate in rates if rate < widest]
-    levels = [[_on_machine(TURNS, workload)]]
-    if limits:
-        levels.append(limits)
-    return levels
+    return option.job_rate is None and parse_solver(option.solver)[0] != TURNS.solver
 
 
-def turns_of_large(workload: Workload, point: Point, scale: float) -> list[Option]:
+def settings_at(workload: Workload, point: Point, scale: float) -> list[list[Option]]:
+    """Return a list of options for each setting that has an effect on *workload* at
+    *point*, where assumed bytes are multiplied by *scale*: the levels at which the
+    setting is tried.
+    """
+    trace = workload.at(point, scale=scale)
+    rates = [point.storage / by for by in RATE_LEVELS]
+    widest = max(trace.peak)
+    levels = [
+        [_on_machine(TURNS, workload, trace)],
+        [rate_limit(rate) for rate in rates if rate < widest],
+        _turns_of_large(workload, trace),
+    ]
+    return [options for options in levels if options]
+
+
+def _turns_of_large(workload: Workload, trace: Trace) -> list[Option]:
     """Return the settings that give turns to large I/O steps alone, one for each least
     size of such a step.
 
-    The sizes are those of the steps at *point*, whose assumed bytes are multiplied by
-    *scale*, rounded down to two digits. A size that all steps have is left out.
+    The sizes are those of the steps of *trace*, rounded down to two digits. A size that
+    all steps have is left out.
     """
-    sizes = np.array(workload.at(point, scale=scale).volume, float)
+    sizes = np.array(trace.volume, float)
     falling = np.sort(sizes[sizes > 0])[::-1]
+    if not len(falling):
+        return []
     moved = np.cumsum(falling)
     places = np.searchsorted(moved, np.multiply(BYTE_SHARES, moved[-1]))
     levels = [_two_digits(size) for size in falling[places].tolist()]
@@ -132,12 +141,12 @@ def turns_of_large(workload: Workload, point: Point, scale: float) -> list[Optio
         if least > falling[-1]:
             turns = Option(
                 "turns for large steps",
-                f"{TURNS.solver}:least_bytes={least!r}",
+                f"{TURNS.solver}:least_bytes={least:g}",
                 words=f"turns for I/O steps of at least {quantity('bytes', least)} "
                 "(tickets); smaller ones go on at once",
-                lines=TURNS.lines,
+                level=quantity("bytes", least),
             )
-            found.append(_on_machine(turns, workload, least_bytes=least))
+            found.append(_on_machine(turns, workload, trace, least_bytes=least))
     return found
 
 
@@ -147,11 +156,13 @@ def _two_digits(size: float) -> float:
     return float(math.floor(size / unit) * unit)
 
 
-def _on_machine(turns: Option, workload: Workload, **more: float) -> Option:
+def _on_machine(
+    turns: Option, workload: Workload, trace: Trace, **more: float
+) -> Option:
     """Return the setting *turns* with the lines that install it, among them the file
-    that tells its script what machine the jobs of *workload* run on, and *more*.
+    that tells its script what machine the jobs of *trace* run on, and *more*.
     """
-    machine = workload.trace.machine
+    machine = trace.machine
     values = {**machine.model_dump(), **more}
     keys = {key: whole(value) for key, value in values.items()}
     lines = [
@@ -169,8 +180,38 @@ def _on_machine(turns: Option, workload: Workload, **more: float) -> Option:
         "touch /shared/turns/lock && chmod 666 /shared/turns/lock",
         f"echo '{json.dumps(keys)}' > machine.json",
         "install -m 644 machine.json /shared/turns/",
+        *_step_lines(machine),
     ]
-    return turns._replace(lines=(*lines, *turns.lines))
+    return turns._replace(lines=tuple(lines))
+
+
+def _step_lines(machine: Machine) -> list[str]:
+    """Return the lines that run an I/O step in its turn: by one node if it can fill the
+    storage, else by all nodes of the job, as in the simulation.
+    """
+    node = machine.node_bytes_per_second
+    storage = machine.storage_bytes_per_second
+    lines = ["# Then around each I/O step; FOLDER and COMMAND are yours."]
+    nodes, tasks = "1", "-N1 -n1"
+    if node < storage:
+        nodes = "$SLURM_JOB_NUM_NODES"
+        tasks = f'-N"{nodes}" --ntasks-per-node=1'
+        lines.append(
+            "# COMMAND runs once on each node of the job; each must move its part of "
+            "FOLDER. A copy by one node"
+        )
+        lines.append(
+            f"# ({quantity('bytes_per_second', node)} of "
+            f"{quantity('bytes_per_second', storage)}) holds its turn longer than "
+            "simulated, and may save nothing."
+        )
+    lines += [
+        "# Tried with Slurm 22.05 and 4 nodes on one machine, not on a large one.",
+        f"IO_NODES={nodes} IO_BYTES=$(du -sb FOLDER | cut -f1) srun {tasks} "
+        "--prolog=/etc/slurm/turn-acquire.sh --epilog=/etc/slurm/turn-release.sh "
+        "COMMAND",
+    ]
+    return lines
 
 
 def rate_limit(rate: float) -> Option:
@@ -181,6 +222,7 @@ def rate_limit(rate: float) -> Option:
     return Option(
         "rate limit",
         job_rate=rate,
+        level=quantity("bytes_per_second", rate),
         words=f"a rate limit of {quantity('bytes_per_second', rate)} a job",
         lines=(
             "lctl set_param -P jobid_var=SLURM_JOB_ID",

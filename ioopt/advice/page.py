@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import html
+import math
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ioopt.advice.answer import TRUSTED_SCALE, Advice, Axis, AxisPoint, Kind
-from ioopt.advice.knobs import IDEAL
+from ioopt.advice.answer import Advice, Axis, AxisPoint, Kind, Switch
+from ioopt.advice.knobs import IDEAL, Option, suspends
 from ioopt.advice.replays import BIN_SECONDS
 from ioopt.advice.spread import LEVEL, WORTH, Figure
 from ioopt.advice.verdict import (
+    MEASURED,
+    MOST_WAITING_WORDS,
+    assumption,
     axis_lines,
     cost_line,
     effect,
@@ -50,10 +54,12 @@ OWN_FRACTION = (
     "Then run this again with --io-fraction."
 )
 UNTRUSTED = (
-    f"* More than {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting here, so"
-    " the result depends on what the jobs really write and no conclusion is drawn. "
+    f"* More than {MOST_WAITING_WORDS} of the I/O time is waiting here, so no "
+    "conclusion is drawn: the result depends on what the jobs really write, or the "
+    "rates do not fit the Darshan logs. "
     "A row without intervals was replayed once."
 )
+_FUTURE = ", which a file system of the future could follow,"
 CURVE_WORDS = (
     f"Shaded: {100 * LEVEL:g} % intervals; dotted: worth a change; grey: the value of "
     "the verdict; hollow points: no conclusion is drawn (* in the table)."
@@ -90,12 +96,13 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
     yield Part("The verdict", [sentence(advice)], lines=pasted)
     yield Part(
         "What decides it",
-        [*axis_lines(advice), machine_line(advice)],
+        [*axis_lines(advice), machine_line(advice), assumption(advice)],
     )
     yield Part("What congestion costs", [cost_line(advice), policy_line(advice)])
     yield Part("The log", [load_line(advice)])
     yield Part("Intervals", [_intervals(advice)])
-    yield _by_fraction(advice)
+    if advice.assumed_jobs:
+        yield _by_fraction(advice)
     yield _by_storage(advice)
     if not advice.period.known:
         yield _by_period(advice)
@@ -109,7 +116,8 @@ def parts(advice: Advice, command: str) -> Iterator[Part]:
             "Replace what is invented below by measurements first (--darshan, "
             "--io-fraction, --machine node_rate=..., storage_rate=...). Invented "
             f"bytes are scaled (here by {advice.scale:.3g}) so that under sharing "
-            "jobs run as long as in the log.",
+            "the jobs without a Darshan log run as long as in the log.",
+            *([MEASURED] if advice.measured_jobs else []),
             *(f"- {text}" for text in advice.warnings),
         ],
     )
@@ -161,10 +169,10 @@ def _row(value: str, point: AxisPoint) -> list[str]:
 def _by_fraction(advice: Advice) -> Part:
     words = [
         "The cost of congestion, and the savings of the policy "
-        f"{advice.policy}, which a file system of the future could follow, and of the "
-        "best setting, in per cent of the run time of all jobs, for several mean I/O "
-        "fractions (shares of run time that are I/O, of jobs without a Darshan log). "
-        "Below 0: it costs run time."
+        f"{advice.policy}{_FUTURE if advice.policy_suspends else ''} and of the "
+        "best setting, which is chosen at each fraction anew, in per cent of the run "
+        "time of all jobs, for several mean I/O fractions (shares of run time that are "
+        "I/O, of jobs without a Darshan log). Below 0: it costs run time."
     ]
     more = () if advice.fraction.value is not None else (OWN_FRACTION,)
     points = advice.fraction.points
@@ -215,27 +223,37 @@ def _by_period(advice: Advice) -> Part:
 
 def _settings(advice: Advice) -> Part:
     names = {row.name for row in advice.switches} | {IDEAL}
-    ideal = dict.fromkeys(
-        row.option for row in advice.savings if row.option not in names
-    )
+    others = (row.option for row in advice.savings if row.option not in names)
+    ideal = [name for name in dict.fromkeys(others) if suspends(Option(name, name))]
     words = [
         "Each setting was simulated as such, at the best of a few levels, "
         f"{place(advice)}. Those that save nothing are shown too, so that nobody need "
         "try them."
     ]
     for row in advice.switches:
-        words.append(f"- {row.words}: {effect(row.saves, '')}")
-    words.append(
-        f"Policies like {', '.join(ideal)} need a file system that suspends and "
-        "resumes transfers job by job, which no site has today. What they save (or "
-        "cost) shows what such a file system would do; the savings of settings can be "
-        "had at once."
-    )
+        words.append(f"- {row.words}: {effect(row.saves, '')}{_levels(row)}")
+    if ideal:
+        words.append(
+            f"Policies like {', '.join(ideal)} need a file system that suspends and "
+            "resumes transfers job by job, which no site has today. What they save (or "
+            "cost) shows what such a file system would do; the savings of settings can "
+            "be had at once."
+        )
     lines = []
     for row in advice.switches:
         if row.kind == Kind.SAVES:
             lines += [f"# {row.words}", *row.lines]
     return Part("What can be switched on", words, lines=lines)
+
+
+def _levels(row: Switch) -> str:
+    """Return the sentence about the levels at which a setting was tried, with a full
+    stop and a space in front; empty text if there is one level only.
+    """
+    if len(row.levels) < 2:
+        return ""
+    told = [f"{level} {effect(Figure(saved))}" for level, saved in row.levels.items()]
+    return f". On the log as it stands: {'; '.join(told)}"
 
 
 def _groups(advice: Advice) -> Part:
@@ -382,13 +400,10 @@ def _bands(advice: Advice, axis: Axis) -> dict[str, list[tuple[float, float, flo
 
 
 def _band(found: Figure) -> tuple[float, float, float]:
-    """Return a share and the ends of its interval; if the interval is not known, all
-    three are the share.
-    """
-    value = found.value or 0.0
-    low = value if found.low is None else found.low
-    high = value if found.high is None else found.high
-    return value, low, high
+    """Return a share and the ends of its interval, nan if they are not known."""
+    low = math.nan if found.low is None else found.low
+    high = math.nan if found.high is None else found.high
+    return found.value or 0.0, low, high
 
 
 def _traffic(advice: Advice) -> Picture:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ioopt.advice.answer import TRUSTED_SCALE, Conflict
+from ioopt.advice.answer import MOST_WAITING, Conflict
 from ioopt.formats.io_rule import GIVEN
 from ioopt.units import quantity
 
@@ -16,15 +16,17 @@ if TYPE_CHECKING:
 
 FACTORS = np.geomspace(1.0, 1000.0, 300)
 """The factors by which a rate is changed to find one that fits."""
+LEAST_MOVED = 1 - MOST_WAITING
+"""The smallest share of the bytes asked for that the storage must be able to move."""
 
 
 def conflict_of(workload: Workload) -> Conflict | None:
     """Return why the stated I/O fraction and the rates cannot go together; None if they
     can, or if the fraction was not stated.
 
-    They cannot if the jobs ask for so many bytes that the storage, transferring all the
-    time, moves less than :data:`~ioopt.advice.answer.TRUSTED_SCALE` of them: no verdict
-    is drawn then.
+    They cannot if the jobs ask for so many bytes that more than
+    :data:`~ioopt.advice.answer.MOST_WAITING` of their I/O time is waiting though the
+    storage transfers all the time: no verdict is drawn then.
     """
     fraction = workload.fraction
     if fraction is None or workload.fraction_source != GIVEN:
@@ -40,11 +42,11 @@ def conflict_of(workload: Workload) -> Conflict | None:
         return fraction * float(runs @ peaks) / span
 
     def fits(node: float, storage: float) -> bool:
-        return TRUSTED_SCALE * asked(node, storage) <= storage
+        return LEAST_MOVED * asked(node, storage) <= storage
 
     if fits(node, storage):
         return None
-    most = 100 * fraction * storage / (TRUSTED_SCALE * asked(node, storage))
+    most = 100 * fraction * storage / (LEAST_MOVED * asked(node, storage))
     instead = [f"an I/O fraction below {most:.2g} %"]
     by = _first(lambda factor: fits(node / factor, storage))
     if by is not None:

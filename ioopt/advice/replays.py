@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import count
+from itertools import compress, count
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from ioopt.advice.workload import (
     LARGE,
     Point,
     Workload,
+    io_seconds,
     members,
 )
 from ioopt.formats.job_log import in_use
@@ -64,11 +65,13 @@ class Totals(NamedTuple):
 
     ``run_seconds`` has a row for each of :data:`~ioopt.advice.workload.GROUPS` and a
     column for each block (week or day). ``above_machine`` is the number of node-seconds
-    that jobs use beyond the nodes of the machine.
+    that jobs use beyond the nodes of the machine. ``io_seconds`` is the I/O time of all
+    jobs if none delays another.
     """
 
     run_seconds: Floats
     above_machine: float
+    io_seconds: float
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class Replayer:
             scale = scale_of(self.workload, cell.point, show)
         trace = self.workload.at(cell.point, cell.draw, scale)
         groups = members(trace)
+        moving = float(io_seconds(trace).sum())
         totals = []
         for number, option in enumerate(cell.options, before + 1):
             found = replay(trace, option)
@@ -102,7 +106,7 @@ class Replayer:
             end = np.array(found.end)
             sums = [self.blocks.sums((end - start) * groups[name]) for name in GROUPS]
             above = _above_machine(trace, start, end)
-            totals.append(Totals(np.array(sums), above))
+            totals.append(Totals(np.array(sums), above, moving))
             done(cell, number / cell.replays)
         return scale, totals
 
@@ -138,17 +142,19 @@ def scale_of(
     workload: Workload, point: Point, done: Callable[[], None] = lambda: None
 ) -> float:
     """Return the factor for the bytes of assumed I/O at which the run times under
-    sharing equal the run times in the log.
+    sharing, of the jobs with such I/O, equal those in the log.
 
     The run times in the log, and the I/O fraction of a site, were measured while jobs
     delayed each other. Without the factor, the congestion in the log would be counted
     twice. The factor is computed with an error of at most 0.01; it is 1 if no job is
-    delayed. *done* is called after each replay.
+    delayed. *done* is called after each replay. Measured bytes are not scaled: fewer
+    assumed ones cannot make up for the delays of jobs with measured I/O.
     """
     from scipy.optimize import brentq
 
-    alone = sum(workload.at(point).ideal)
-    without = sum(workload.at(point, scale=0.0).ideal)
+    assumed = workload.assumed
+    alone = sum(compress(workload.at(point).ideal, assumed))
+    without = sum(compress(workload.at(point, scale=0.0).ideal, assumed))
     seconds = alone - without
 
     @cache
@@ -157,7 +163,8 @@ def scale_of(
             return -seconds
         run = replay(workload.at(point, scale=scale), SHARING)
         done()
-        return float(np.sum(run.end) - np.sum(run.start)) - alone
+        begun, ended = np.array(run.start)[assumed], np.array(run.end)[assumed]
+        return float(np.sum(ended) - np.sum(begun)) - alone
 
     if not seconds or excess(1.0) <= SCALE_ERROR * seconds:
         return 1.0

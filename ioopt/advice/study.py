@@ -1,7 +1,8 @@
 """Find which setting or I/O policy shortens the jobs of a log, and from which I/O
 fraction and storage rate on.
 
-Options are chosen on the start times in the log. Their savings are computed on the
+Options are chosen on the start times in the log, settings at each point anew. Their
+savings are computed on the
 other draws (:mod:`~ioopt.advice.workload`), and each option is compared with sharing,
 :data:`~ioopt.advice.knobs.BASELINE`. Since every job starts at the time in the log, no
 option can save more than congestion costs.
@@ -22,7 +23,7 @@ import numpy as np
 from ioopt.advice.answer import (
     FEWEST_DRAWS,
     KNOWN,
-    TRUSTED_SCALE,
+    MOST_WAITING,
     Advice,
     Axis,
     AxisPoint,
@@ -37,8 +38,8 @@ from ioopt.advice.knobs import (
     SHARING,
     Option,
     policies,
-    settings_of,
-    turns_of_large,
+    settings_at,
+    suspends,
 )
 from ioopt.advice.plausible import conflict_of
 from ioopt.advice.replays import Cell, Replayer, Totals, busiest_week
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
 
 FRACTIONS = (0.01, 0.05, 0.1, 0.2, 0.3)
 """The I/O fractions to try when the I/O fraction is not known."""
+MOST_LEVELS = 6
+"""About so many levels of settings are tried at a point."""
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """The storage rates to try are the storage rate of the machine times these factors. If
 the I/O fraction is known, the fractions to try are found in the same way.
@@ -158,7 +161,9 @@ class _Study:
     """The draws that are reported."""
     blocks: Blocks
     settings: list[Option]
-    """The settings that a site can switch on today, each at its best level."""
+    """The settings that a site can switch on today, each at its best level at the point
+    shown.
+    """
 
     def __init__(
         self,
@@ -170,85 +175,94 @@ class _Study:
         self.question = question
         self.workload = workload
         self.policies = list(looked_at)
-        self.levels = settings_of(workload)
+        self.levels: dict[Point, list[list[Option]]] = {}
+        self.best: dict[Point, Option] = {}
         self.progress = progress
         self.conflict = conflict_of(workload)
         self.replayed = 0  # I/O steps
         self._steps: dict[float, int] = {}
         self._use(question.draws - 1)
         self.scales: dict[Point, float] = {}
+        self.waiting: dict[Point, float] = {}
         self.totals: dict[tuple[Point, int, Option], Totals] = {}
         self.by_fraction = [
             Point(fraction, workload.storage, workload.io.period_seconds)
-            for fraction in _fractions(workload.fraction)
+            for fraction in _fractions(workload)
         ]
 
     def run_all(self, each: Each) -> None:
         """Run all replays.
 
-        Every option is replayed on the start times in the log, at each I/O fraction.
-        The best policy, and each setting at its best level, are replayed in every draw
-        at each point of the axes at which a conclusion can be drawn. The other policies
-        are replayed in every draw only at the point for which details are shown.
+        On the start times in the log, every policy is replayed at each I/O fraction,
+        and all levels of each setting at each point. The best policy, and the setting
+        that is best at a point, are replayed in every draw at each point of the axes at
+        which a conclusion can be drawn. The other policies and settings are replayed in
+        every draw only at the point for which details are shown.
         """
-        levels = [option for options in self.levels for option in options]
-        every = (SHARING, FREE, *self.policies, *levels)
-        first = [Cell(point, 0, every) for point in self.by_fraction]
-        self._run(each, first, self._work_after_choice())
+        every = (SHARING, FREE, *self.policies)
+        self._try(each, self.by_fraction, every, self._work_after_choice())
         self._choose()
-        self._try_large_turns(each)
         self.by_storage = [
             self.shown._replace(storage=rate) for rate in _storages(self.workload)
         ]
         self.by_period = [
             self.shown._replace(period=one) for one in _periods(self.workload)
         ]
-        axes = (SHARING, FREE, self.policy, *self.settings)
-        beside = [
-            point
-            for point in (*self.by_storage, *self.by_period)
-            if point != self.shown
-        ]
+        points = (*self.by_fraction, *self.by_storage, *self.by_period)
+        beside = [point for point in points if point not in self.scales]
         others = range(1, self.question.draws)
-        details = (SHARING, FREE, *self.policies, *self.settings)
-
-        def cells_of(draw: int) -> list[Cell]:
-            return [
-                Cell(
-                    point,
-                    draw,
-                    details if point == self.shown else axes,
-                    self.scales.get(point, 1.0),
-                )
-                for point in (*self.by_fraction, *beside)
-                if point not in self.scales or self._trusted(point)
-            ]
-
-        more = len(others) * self._work(cells_of(1))
-        self._run(each, [Cell(point, 0, axes) for point in beside], more)
+        later = len(others) * self._work(self._cells_of(1, points))
+        self._try(each, beside, (SHARING, FREE, self.policy), later)
         for draw in others:
-            cells = cells_of(draw)
+            cells = self._cells_of(draw, points)
             self._run(each, cells, (others[-1] - draw) * self._work(cells))
             self._use(draw)
             if self._may_end(draw):
                 self.progress(self.replayed, self.replayed)
                 break
 
-    def _try_large_turns(self, each: Each) -> None:
-        """Replay turns of large steps at each I/O fraction, and choose again.
+    def _try(
+        self, each: Each, points: Sequence[Point], options: Sequence[Option], later: int
+    ) -> None:
+        """Replay *options* and all levels of the settings on the start times in the
+        log, at each of *points*, and store the best level at each.
 
-        Their sizes are known once the scale is, at the point shown so far.
+        The sizes of steps, and so the levels, are known once the scale is. *later* is
+        as in :meth:`_run`.
         """
-        shown = self.shown
-        large = turns_of_large(self.workload, shown, self.scales[shown])
-        if large:
-            self.levels.append(large)
-            cells = [
-                Cell(point, 0, tuple(large), self.scales[point])
-                for point in self.by_fraction
-            ]
-            self._run(each, cells, self._work_after_choice())
-            self._choose()
+        first = [Cell(point, 0, tuple(options)) for point in points]
+        levels = [Cell(point, 0, (SHARING,) * MOST_LEVELS, 1.0) for point in points]
+        self._run(each, first, self._work(levels) + later)
+        levels = []
+        for point in points:
+            scale = self.scales[point]
+            found = settings_at(self.workload, point, scale)
+            self.levels[point] = found
+            levels.append(Cell(point, 0, tuple(itertools.chain(*found)), scale))
+        self._run(each, levels, later)
+        for cell in levels:
+            self.best[cell.point] = self._best_of(cell.options, cell.point)
+
+    def _cells_of(self, draw: int, points: Iterable[Point]) -> list[Cell]:
+        """Return the replays of draw *draw*, which is reported, at all of *points* at
+        which a conclusion can be drawn, as far as is known.
+
+        Where a figure is a guess, the setting of the point shown is among them: if it
+        is advised, it must save there too.
+        """
+        guessed = list(itertools.chain(*self._unknown()))
+        cells = []
+        for point in dict.fromkeys(points):
+            if point in self.scales and not self._trusted(point):
+                continue
+            options: tuple[Option, ...] = (SHARING, FREE, self.policy)
+            options += (self.best.get(point, SHARING),)
+            if point in guessed and self.best[self.shown] not in options:
+                options += (self.best[self.shown],)
+            if point == self.shown:
+                options = (SHARING, FREE, *self.policies, *self.settings)
+            cells.append(Cell(point, draw, options, self.scales.get(point, 1.0)))
+        return cells
 
     def _use(self, draws: int) -> None:
         """Report the first *draws* draws after draw 0, or draw 0 if there are none."""
@@ -269,6 +283,23 @@ class _Study:
         few = draw < FEWEST_DRAWS or draw + 1 >= self.question.draws
         if few or self.question.draws_given or len(self.workload.trace) < LONG_LOG:
             return False
+        unknown = self._unknown()
+        both = {Kind.SAVES, Kind.NOTHING}
+        for points in unknown:
+            kinds = {self._kind(self.best[point], point) for point in points}
+            if both <= kinds:
+                return True
+        tried = [self.shown, *itertools.chain(*unknown)]
+        clear = {
+            self._clear_kind(option, point)
+            for point in tried
+            if self._trusted(point)
+            for option in (self.best[point], self.best[self.shown])
+        }
+        return len(clear) == 1 and clear <= both
+
+    def _unknown(self) -> list[list[Point]]:
+        """Return the points of each axis whose figure is a guess."""
         workload = self.workload
         unknown = []
         if workload.fraction is None:
@@ -277,24 +308,17 @@ class _Study:
             unknown.append(self.by_storage)
         if not workload.period_given:
             unknown.append(self.by_period)
-        both = {Kind.SAVES, Kind.NOTHING}
-        for points in unknown:
-            kinds = {self._kind(self.setting_at(point), point) for point in points}
-            if both <= kinds:
-                return True
-        tried = [self.shown, *itertools.chain(*unknown)]
-        clear = {self._clear_kind(point) for point in tried if self._trusted(point)}
-        return len(clear) == 1 and clear <= both
+        return unknown
 
-    def _clear_kind(self, point: Point) -> Kind:
-        """Return the conclusion about the best setting at *point* if it would be the
-        same with an interval twice as wide.
+    def _clear_kind(self, option: Option, point: Point) -> Kind:
+        """Return the conclusion about *option* at *point* if it would be the same with
+        an interval twice as wide.
         """
-        saved = self.figure(self.setting_at(point), point)
+        saved = self.figure(option, point)
         value, low, high = saved
         if value is not None and low is not None and high is not None:
             saved = Figure(value, 2 * low - value, 2 * high - value)
-        return verdict_kind(saved, self.scales[point])
+        return verdict_kind(saved, self.waiting[point])
 
     def _work(self, cells: Iterable[Cell]) -> int:
         """Return the number of I/O steps in the replays of *cells*."""
@@ -307,22 +331,20 @@ class _Study:
         return total
 
     def _work_after_choice(self) -> int:
-        """Return the number of I/O steps in the replays that follow those from which
-        the options are chosen, if all are made.
+        """Return the number of I/O steps in the replays that follow the choice of the
+        point shown, if all are made.
         """
-        settings = [options[0] for options in self.levels]
-        axes = (SHARING, FREE, self.policies[0], *settings)
-        details = (SHARING, FREE, *self.policies, *settings)
         shown, *others = self.by_fraction
-        beside = [
+        beside = {
             *(shown._replace(storage=rate) for rate in _storages(self.workload)),
             *(shown._replace(period=period) for period in _periods(self.workload)),
-        ]
-        beside = [point for point in beside if point != shown]
-        a_draw = [Cell(point, 1, axes, 1.0) for point in (*others, *beside)]
+        }
+        beside.discard(shown)
+        first = [Cell(point, 0, (SHARING,) * (3 + MOST_LEVELS)) for point in beside]
+        a_draw = [Cell(point, 1, (SHARING,) * 4, 1.0) for point in (*others, *beside)]
+        details = (SHARING,) * (5 + len(self.policies))
         a_draw.append(Cell(shown, 1, details, 1.0))
-        first = self._work(Cell(point, 0, axes) for point in beside)
-        return first + (self.question.draws - 1) * self._work(a_draw)
+        return self._work(first) + (self.question.draws - 1) * self._work(a_draw)
 
     def _run(self, each: Each, cells: Sequence[Cell], later: int = 0) -> None:
         """Replay *cells* and store their totals. *later* is the number of I/O steps
@@ -341,12 +363,25 @@ class _Study:
             self.scales[cell.point] = scale
             for option, found in zip(cell.options, totals):
                 self.totals[cell.point, cell.draw, option] = found
+            if cell.point not in self.waiting:
+                self.waiting[cell.point] = self._waiting_at(cell.point)
             self.replayed += self._work([cell])
             self.progress(self.replayed, total)
 
+    def _waiting_at(self, point: Point) -> float:
+        """Return the share of the I/O time at *point* that is waiting under sharing, of
+        assumed and measured I/O together.
+        """
+        sharing, free = (self.totals[point, 0, one] for one in (SHARING, FREE))
+        place = GROUPS.index(ALL)
+        more = sharing.run_seconds[place].sum() - free.run_seconds[place].sum()
+        if more <= 0:
+            return 0.0
+        return float(more / (more + free.io_seconds))
+
     def _choose(self) -> None:
-        """Choose the best policy, the best level of each setting, and the point for
-        which details are shown.
+        """Choose the best policy, the point for which details are shown, and the best
+        level of each setting there.
 
         This point has the known I/O fraction. If none is known, it is the first at
         which a setting pays on the start times in the log, or else the largest at which
@@ -361,25 +396,27 @@ class _Study:
             return max(self._at_first(option, point) for point in places)
 
         self.policy = max(self.policies, key=promise)
-        self.settings = [max(options, key=promise) for options in self.levels]
-        trusted = [point for point in places if self.scales[point] >= TRUSTED_SCALE]
+        trusted = [point for point in places if self.waiting[point] <= MOST_WAITING]
         if not trusted:
             trusted = places[:1]
         self.shown = trusted[-1]
         for point in trusted:
-            if self._at_first(self.setting_at(point), point) >= WORTH:
+            if self._at_first(self.best[point], point) >= WORTH:
                 self.shown = point
                 break
+        self.settings = [
+            self._best_of(options, self.shown) for options in self.levels[self.shown]
+        ]
+
+    def _best_of(self, options: Sequence[Option], point: Point) -> Option:
+        """Return the one of *options* that saves most at *point* on the start times in
+        the log.
+        """
+        return max(options, key=lambda option: self._at_first(option, point))
 
     def _at_first(self, option: Option, point: Point) -> float:
         """Return the saving of *option* at *point* on the start times in the log."""
         return float(self.saved(option, point, draws=[0])[0])
-
-    def setting_at(self, point: Point) -> Option:
-        """Return the setting that saves most at *point* on the start times in the
-        log.
-        """
-        return max(self.settings, key=lambda option: self._at_first(option, point))
 
     def saved(
         self,
@@ -435,7 +472,7 @@ class _Study:
         workload = self.workload
         trace = workload.trace
         shown = self.shown
-        setting = self.setting_at(shown)
+        setting = self.best[shown]
         fraction = self._fraction_axis()
         storage = self._storage_axis()
         period = self._period_axis()
@@ -446,13 +483,19 @@ class _Study:
         groups = members(likely)
         switches = [
             Switch(
-                option.name,
-                option.words,
-                option.lines,
-                self._kind(option, shown),
-                self.figure(option, shown),
+                name=option.name,
+                solver="" if option.job_rate else option.solver,
+                words=option.words,
+                lines=option.lines,
+                kind=self._kind(option, shown),
+                saves=self.figure(option, shown),
+                levels={
+                    level.level: self._at_first(level, shown)
+                    for level in options
+                    if level.level
+                },
             )
-            for option in self.settings
+            for option, options in zip(self.settings, self.levels[shown])
         ]
         return Advice(
             name=workload.name,
@@ -461,6 +504,7 @@ class _Study:
             conflict=self.conflict,
             setting=setting.name,
             policy=self.policy.name,
+            policy_suspends=suspends(self.policy),
             fraction=fraction,
             storage=storage,
             period=period,
@@ -470,6 +514,7 @@ class _Study:
             savings=self._savings(),
             traffic=[busiest_week(likely, one) for one in (SHARING, setting)],
             jobs=len(trace),
+            measured_jobs=len(workload.measured),
             groups={name: int(member.sum()) for name, member in groups.items()},
             large_job_nodes=int(nodes[groups[LARGE]].min()),
             span_seconds=span,
@@ -481,6 +526,7 @@ class _Study:
             node_hours_above_machine=self._above_machine(SHARING),
             node_hours_above_machine_with_setting=self._above_machine(setting),
             scale=self.scales[shown],
+            waiting=self.waiting[shown],
             draws=len(self.draws) + (self.draws[0] > 0),
             resamples=self.question.resamples,
             blocks=self.blocks.words,
@@ -521,7 +567,7 @@ class _Study:
         if any(axis.decides for axis in axes):
             pays = any(axis.decides and axis.pays_from.value for axis in axes)
             return Kind.DEPENDS if pays else Kind.UNCERTAIN
-        kind = self._kind(self.setting_at(self.shown), self.shown)
+        kind = self._kind(self.best[self.shown], self.shown)
         guessed = not self.workload.node_rate_given
         if kind == Kind.NOTHING:
             guessed = guessed or self.workload.storage_source not in KNOWN
@@ -583,16 +629,25 @@ class _Study:
                 figure_of(sample)
                 for sample in (pays.begin, pays.end, policy_pays.begin)
             ]
-        kinds = {
-            self._kind(self.setting_at(point), point)
-            for point in points
-            if self._trusted(point)
-        }
+        looked_at = [
+            (one, point) for one, point in zip(values, points) if self._trusted(point)
+        ]
+        kinds = {self._kind(self.best[point], point) for _, point in looked_at}
+        decides = len(kinds) > 1
+        saves_at = None
+        if source not in KNOWN and self.question.draws >= FEWEST_DRAWS:
+            best = self.best[self.shown]
+            saves_at = [
+                one for one, point in looked_at if self._kind(best, point) == Kind.SAVES
+            ]
+            if kinds == {Kind.SAVES}:
+                decides = len(saves_at) < len(looked_at)
         return Axis(
             value=value,
             shown=shown,
             source=source,
-            decides=source not in KNOWN and len(kinds) > 1,
+            decides=source not in KNOWN and decides,
+            saves_at=saves_at,
             pays_from=limits[0],
             pays_to=limits[1],
             policy_pays_from=limits[2],
@@ -611,14 +666,14 @@ class _Study:
         trusted = [
             place
             for place, point in enumerate(points)
-            if self.scales[point] >= TRUSTED_SCALE
+            if self.waiting[point] <= MOST_WAITING
         ]
         looked_at = [points[place] for place in trusted]
         axis = [values[place] for place in trusted]
         known = looked_at.index(self.shown) if self.shown in looked_at else None
         ranges = []
-        for option_at in (self.setting_at, lambda point: self.policy):
-            saved = [self.saved(option_at(point), point) for point in looked_at]
+        for options in (self.best, dict.fromkeys(points, self.policy)):
+            saved = [self.saved(options[point], point) for point in looked_at]
             ranges.append(paying_range(axis, saved, known))
         return ranges[0], ranges[1]
 
@@ -626,23 +681,32 @@ class _Study:
         """Return whether *point* is used for conclusions. The point for which details
         are shown always is.
         """
-        return self.scales[point] >= TRUSTED_SCALE or point == self.shown
+        return self.waiting[point] <= MOST_WAITING or point == self.shown
 
     def _kind(self, option: Option, point: Point) -> Kind:
         """Return the conclusion about *option* at *point*."""
-        return verdict_kind(self.figure(option, point), self.scales[point])
+        return verdict_kind(self.figure(option, point), self.waiting[point])
 
     def _axis_points(
         self, values: Sequence[float], points: Sequence[Point]
     ) -> list[AxisPoint]:
         found = []
         for value, point in zip(values, points):
-            best = self.setting_at(point)
+            best = self.best[point]
             cost = self.figure(FREE, point)
             policy = self.figure(self.policy, point)
             setting = self.figure(best, point)
-            scale = self.scales[point]
-            found.append(AxisPoint(value, cost, policy, setting, best.name, scale))
+            found.append(
+                AxisPoint(
+                    value=value,
+                    cost=cost,
+                    policy=policy,
+                    setting=setting,
+                    setting_name=best.name,
+                    scale=self.scales[point],
+                    waiting=self.waiting[point],
+                )
+            )
         return found
 
     def _savings(self) -> list[Saving]:
@@ -667,12 +731,15 @@ class _Study:
         return sum(seconds) / len(seconds) / 3600
 
 
-def _fractions(known: float | None) -> list[float]:
-    """Return the I/O fractions to try, in ascending order; *known* is the known I/O
-    fraction, if any.
+def _fractions(workload: Workload) -> list[float]:
+    """Return the I/O fractions to try, in ascending order: of the jobs without a
+    Darshan log, so the known one alone if all jobs have one.
     """
+    known = workload.fraction
     if known is None:
         return list(FRACTIONS)
+    if not workload.assumed.any():
+        return [known]
     return list(dict.fromkeys(min(1.0, known * factor) for factor in FACTORS))
 
 

@@ -6,17 +6,27 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ioopt.advice.answer import NEAR, TRUSTED_SCALE, Advice, Axis, Kind, verdict_kind
+from ioopt.advice.answer import (
+    BY_DARSHAN,
+    MOST_WAITING,
+    NEAR,
+    Advice,
+    Axis,
+    Kind,
+    verdict_kind,
+)
 from ioopt.advice.spread import DAY, LEVEL, WORTH, Figure
 from ioopt.advice.workload import LARGE
 from ioopt.units import counted, quantity
 
 LEVEL_WORDS = f"{100 * LEVEL:g} %: "
 WORTH_WORDS = f"{100 * WORTH:g} %"
+MOST_WAITING_WORDS = f"{100 * MOST_WAITING:g} %"
 _UNIT = re.compile(r"(?<=\d) (?=%|min|[kMGTP]?B/s)")
 """The space between a number and its unit, at which no line ends."""
 MACHINE = "--machine "
@@ -114,7 +124,7 @@ class _Line:
         """
         if self.axis.told_at_shown:
             return self._where()
-        waiting = f"over {100 * (1 - TRUSTED_SCALE):g} % of the I/O time is waiting"
+        waiting = f"over {MOST_WAITING_WORDS} of the I/O time is waiting"
         if not self._kinds():
             return f"where a change pays is not known: {waiting} at all values tried"
         here = self.text(self.axis.shown)
@@ -125,15 +135,19 @@ class _Line:
         low, high = self.axis.pays_from, self.axis.pays_to
         kinds = set(self._kinds().values())
         if low.value is None:
-            sure = " surely" if Kind.UNCERTAIN in kinds else ""
-            return f"no setting{sure} pays{self._tried(' at ')}"
+            if Kind.UNCERTAIN in kinds:
+                return f"none pays on average{self._tried(' at ')}, but one may"
+            return f"no setting pays{self._tried(' at ')}"
         if self.falling:
             low, high = high, low
         least, largest = self.axis.ends
         begins = low.value is not None and low.value > least
         ends = high.value is not None and high.value < largest
         if not begins and not ends:
-            return f"pays{self._tried(' at all of ')}{self._sure()}"
+            sure = self._sure()
+            mean = " on average" if sure else ""
+            tried = self._tried(f"{mean} at all of ")
+            return f"pays{tried}{sure or self._one_setting()}"
         begins = begins and self._is_told_apart(low.value, above=True)
         ends = ends and self._is_told_apart(high.value, above=False)
         if begins and ends:
@@ -143,7 +157,7 @@ class _Line:
         elif ends:
             place = f"below {self._limit(high)}"
         else:
-            return f"whether a change pays is not told apart{self._tried(' at ')}"
+            return f"the noise hides where a change pays{self._tried(' at ')}"
         return f"pays {place}{self._tried_beyond(begins, ends)}"
 
     def _sure(self) -> str:
@@ -155,8 +169,20 @@ class _Line:
         if len(sure) == len(kinds):
             return ""
         if not sure:
-            return ", not surely at any"
-        return f", surely at {_listed(sure)}"
+            return ", but surely at none"
+        return f", but surely only at {_listed(sure)}"
+
+    def _one_setting(self) -> str:
+        """Return where the setting of the value shown pays at the same level, if not
+        at all values tried, with a comma in front; else empty text.
+        """
+        saves_at = self.axis.saves_at
+        if saves_at is None or len(saves_at) == len(self._kinds()):
+            return ""
+        of = f"the setting of {self.text(self.axis.shown)}"
+        if not saves_at:
+            return f", but {of} surely at none"
+        return f", but {of} surely only at {_listed(list(map(self.text, saves_at)))}"
 
     def _tried_beyond(self, begins: bool, ends: bool) -> str:
         """Return the words that say how far a change was tried where it pays; empty
@@ -166,12 +192,12 @@ class _Line:
         tried = largest if begins else least
         if begins == ends or tried == self.axis.shown:
             return ""
-        return f", tried {'to' if begins else 'from'} {self.text(tried)}"
+        return f", tried {'up' if begins else 'down'} to {self.text(tried)}"
 
     def _kinds(self) -> dict[float, Kind]:
         """Return the conclusion at each value at which one can be drawn."""
         return {
-            point.value: verdict_kind(point.setting, point.scale)
+            point.value: verdict_kind(point.setting, point.waiting)
             for point in self.axis.points
             if point.trusted
         }
@@ -268,18 +294,55 @@ def _lines(advice: Advice) -> list[_Line]:
 
 def axis_lines(advice: Advice) -> list[str]:
     """Return a line for each axis: its value, the source of the value, and where a
-    change pays.
+    change pays. The fraction and the period are those of jobs without a Darshan log.
     """
     lines = []
+    if not advice.assumed_jobs:
+        share = fraction_text(advice.fraction.shown)
+        lines.append(f"I/O of all {advice.jobs} jobs by Darshan: {share} of run time.")
     for line in _lines(advice):
         axis = line.axis
+        if axis is not advice.storage and not advice.assumed_jobs:
+            continue
         value = f"{line.text(axis.shown)} ({axis.source})"
         if axis.value is None and axis is advice.fraction:
-            value = "not given"
+            value = "(not given)" if advice.measured_jobs else "not given"
         where = "" if len(axis.points) == 1 else f": {line.where()}"
         name = line.name[0].upper() + line.name[1:].removesuffix(" rate")
-        lines.append(f"{name} {value}{where}.")
+        lines.append(f"{name}{_whose(advice, axis)} {value}{where}.")
     return lines
+
+
+def _whose(advice: Advice, axis: Axis) -> str:
+    """Return the words that say of which jobs *axis* is, with a space in front; empty
+    text if of all.
+    """
+    if axis is advice.storage or not advice.measured_jobs:
+        return ""
+    jobs = counted(advice.assumed_jobs, "job")
+    if axis is advice.period:
+        return f" of those {jobs}"
+    return f" of the {jobs} without a Darshan log"
+
+
+MEASURED = (
+    "Measured I/O time holds the congestion of its time, which is simulated on top of "
+    "it."
+)
+
+
+def assumption(advice: Advice) -> str:
+    """Return the sentences about the I/O that decide how much is saved."""
+    told = []
+    if advice.assumed_jobs:
+        whose = " without a Darshan log" if advice.measured_jobs else ""
+        told.append(
+            f"Assumed: jobs{whose} do I/O at full rate (their nodes', up to the "
+            "storage's). If yours is slower, less is saved."
+        )
+    if advice.fraction.source == BY_DARSHAN:
+        told.append(MEASURED)
+    return " ".join(told)
 
 
 def machine_line(advice: Advice) -> str:
@@ -317,13 +380,16 @@ def policy_line(advice: Advice) -> str:
     """Return the line about the best policy. It says at which I/O fractions and storage
     rates the policy would pay.
     """
-    begins = [
-        _policy_pays(advice.fraction, fraction_text, "above"),
-        _policy_pays(advice.storage, rate_text, "below"),
-    ]
+    begins = [_policy_pays(advice.storage, rate_text, "below") + " of storage"]
+    if advice.assumed_jobs:
+        pays = _policy_pays(advice.fraction, fraction_text, "above")
+        begins.insert(0, f"{pays} I/O")
+    who = (
+        ", which no file system of today can follow," if advice.policy_suspends else ""
+    )
     return (
-        f"With the policy {advice.policy}, which no file system of today can follow, a "
-        f"change would pay {begins[0]} I/O, and {begins[1]} of storage."
+        f"With the policy {advice.policy}{who} a change would pay "
+        f"{', and '.join(begins)}."
     )
 
 
@@ -400,10 +466,10 @@ def _near(advice: Advice) -> str:
     in front; empty if it is near none.
     """
     near = []
-    if advice.scale < (1 + NEAR) * TRUSTED_SCALE:
+    if 1 - advice.waiting < (1 + NEAR) * (1 - MOST_WAITING):
         near.append(
-            f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting (no verdict "
-            f"above {100 * (1 - TRUSTED_SCALE):g} %)"
+            f"{100 * advice.waiting:.0f} % of the I/O time is waiting (no verdict "
+            f"above {MOST_WAITING_WORDS})"
         )
     ends = (advice.switch.saves.low, advice.switch.saves.high)
     end = ends[0] if advice.verdict == Kind.SAVES else ends[1]
@@ -440,7 +506,7 @@ def _touching(advice: Advice) -> list[str]:
     for line in _unknown(advice):
         form = words.get(line.name, "an " + line.name + " of {}")
         for point in line.axis.points if line.axis.decides else ():
-            kind = verdict_kind(point.setting, point.scale)
+            kind = verdict_kind(point.setting, point.waiting)
             if point.trusted and kind == Kind.UNCERTAIN:
                 found.append(form.format(line.text(point.value)))
     return found
@@ -467,11 +533,9 @@ def _next_within_noise(advice: Advice) -> str:
     """Return what to do next if the interval of the saving holds what is worth a
     change; empty if a figure that nobody stated decides.
     """
-    if advice.scale < TRUSTED_SCALE:
-        return (
-            f"{100 * (1 - advice.scale):.0f} % of the I/O time is waiting there, so "
-            "what the jobs really write decides. Next: give Darshan logs (--darshan)."
-        )
+    if advice.waiting > MOST_WAITING:
+        waiting = f"{100 * advice.waiting:.0f} % of the I/O time is waiting there"
+        return f"{waiting}, so {_next_about_waiting(advice)}"
     if _touches(advice):
         return f"A change is worth it from {WORTH_WORDS} on. {_leave(advice)}"
     if _touching(advice):
@@ -480,6 +544,21 @@ def _next_within_noise(advice: Advice) -> str:
             "tried."
         )
     return ""
+
+
+def _next_about_waiting(advice: Advice) -> str:
+    """Return why nothing is concluded if most of the I/O time is waiting, and what to
+    do next that was not done.
+    """
+    if advice.fraction.source == BY_DARSHAN:
+        return (
+            "these rates do not fit the Darshan logs. Next: measure node_rate and "
+            "storage_rate as docs/tune.md says."
+        )
+    logs = "Darshan logs (--darshan)"
+    if advice.measured_jobs:
+        logs = f"Darshan logs of more jobs ({advice.measured_jobs} of {advice.jobs})"
+    return f"what the jobs really write decides. Next: give {logs}."
 
 
 def _wanted_options(advice: Advice) -> list[str]:
@@ -570,7 +649,7 @@ def answer(advice: Advice) -> list[str]:
     return [
         sentence(advice),
         *axes,
-        f"{last} {machine_line(advice)}",
+        f"{last} {machine_line(advice)} {assumption(advice)}",
         *(PASTE + line for line in pasted),
     ]
 
@@ -590,13 +669,27 @@ def wrapped_answer(advice: Advice, width: int) -> list[str]:
     return lines
 
 
+def compare_line(advice: Advice, instance: str) -> str:
+    """Return the command that compares the best setting with sharing on the jobs in the
+    file *instance*; empty if no policy stands for that setting.
+    """
+    solver = advice.switch.solver
+    if not solver:
+        return ""
+    words = ["ioopt", "compare", instance, "--solver", advice.baseline]
+    return shlex.join([*words, "--solver", solver])
+
+
 def cost_line(advice: Advice) -> str:
     """Return the line about the largest possible saving."""
     ideal = percent(advice.policy_saves, "run time")
+    who = f"the policy {advice.policy}"
+    if advice.policy_suspends:
+        how = f"stops and resumes transfers, as {advice.policy} needs,"
+        who = f"a file system that {how}"
     return (
-        f"Congestion costs {percent(advice.cost, 'run time')} {place(advice)}; a file "
-        f"system that stops and resumes transfers, as {advice.policy} needs, would "
-        f"save {ideal}."
+        f"Congestion costs {percent(advice.cost, 'run time')} {place(advice)}; {who} "
+        f"would save {ideal}."
     )
 
 
@@ -607,7 +700,8 @@ def load_line(advice: Advice) -> str:
     return (
         f"{advice.jobs} jobs in {quantity('span_seconds', advice.span_seconds)} on "
         f"{advice.nodes} nodes use {100 * advice.node_utilisation:.0f} % of the nodes; "
-        "each starts when the log says, so waits are not predicted. Where jobs run "
-        f"longer than in the log, more nodes are used than there are: {above:.0f} of "
-        f"{hours:.0f} node-hours."
+        "each starts when the log says, so waits are not predicted. "
+        f"{100 * above / hours:.2g} % of the node-hours ({above:.0f} of {hours:.0f}) "
+        "are on more nodes than there are, because jobs run longer than in the log: "
+        "on the machine these jobs would wait."
     )

@@ -21,7 +21,7 @@ from ioopt.advice.spread import WEEK
 from ioopt.decisions.batch_io import Limits
 from ioopt.errors import InstanceError, UsageError
 from ioopt.formats.darshan.log import DarshanLog
-from ioopt.formats.io_rule import IoRule, MachineRule
+from ioopt.formats.io_rule import GIVEN, IoRule, MachineRule
 from ioopt.formats.swf.io import batch_io_from_swf, matched, nodes_source, unclear_nodes
 from ioopt.formats.swf.log import SwfJob, SwfTrace
 from ioopt.problems.batch_io import BatchIoProblem, Job, Phase
@@ -165,6 +165,13 @@ class Workload:
         """Return the I/O rate of all nodes together in bytes per second."""
         return self.node_rate * self.trace.machine.nodes
 
+    @property
+    def assumed(self) -> Bools:
+        """Return whether the I/O of each job is generated, not measured."""
+        found = np.ones(len(self.trace), bool)
+        found[list(self.measured)] = False
+        return found
+
     def at(self, point: Point, draw: int = 0, scale: float = 1.0) -> Trace:
         """Return the jobs of draw *draw* with the assumptions of *point*.
 
@@ -287,6 +294,13 @@ def workload_of(question: Question) -> Workload:
                 for phase in job.phases
             ]
     fraction, source = known_fraction(question, trace, measured)
+    all_measured = len(measured) == len(jobs)
+    warnings = list(problem.warnings)
+    if all_measured and (question.fraction_given or question.period_given):
+        warnings.append(
+            "all jobs have a Darshan log: the stated I/O fraction and period are not "
+            "used"
+        )
     return Workload(
         problem=problem,
         trace=trace,
@@ -299,9 +313,9 @@ def workload_of(question: Question) -> Workload:
         storage_source=_storage_source(question.machine, problem, owned),
         nodes_source=nodes_source(log, question.machine),
         node_rate_given=question.machine.node_bytes_per_second is not None,
-        period_given=question.period_given,
+        period_given=question.period_given or all_measured,
         warnings=tuple(
-            text.removeprefix(f"{question.trace.name}: ") for text in problem.warnings
+            text.removeprefix(f"{question.trace.name}: ") for text in warnings
         ),
     )
 
@@ -413,23 +427,28 @@ def known_fraction(
     question: Question, trace: Trace, measured: dict[int, list[Piece]]
 ) -> tuple[float | None, str]:
     """Return the I/O fraction if it is known, otherwise None, and the words that name
-    its source.
+    its source. A stated fraction is that of the jobs without a Darshan log.
     """
-    if question.fraction_given:
-        return question.io.fraction, "given"
     places = list(measured)
+    if question.fraction_given and len(places) < len(trace):
+        return question.io.fraction, GIVEN
     work = np.array(trace.allocated) * np.array(trace.ideal)
     if places and work[places].sum() >= ENOUGH_MEASURED * work.sum():
         return float(io_shares(trace)[places].mean()), "by Darshan"
     return None, "not given"
 
 
+def io_seconds(trace: Trace) -> Floats:
+    """Return the I/O time of each job without congestion, in seconds."""
+    volume = np.add.reduceat(np.array(trace.volume, float), trace.offset[:-1])
+    return volume / np.array(trace.peak)
+
+
 def io_shares(trace: Trace) -> Floats:
     """Return, for each job, the share of its run time without congestion that is
     I/O.
     """
-    volume = np.add.reduceat(np.array(trace.volume, float), trace.offset[:-1])
-    seconds = volume / np.array(trace.peak)
+    seconds = io_seconds(trace)
     ideal = np.array(trace.ideal)
     return np.divide(seconds, ideal, out=np.zeros_like(ideal), where=ideal > 0)
 

@@ -54,6 +54,7 @@ where they decide, the answer says so, and where a change pays.
 STAGES = 2
 """The number of steps before the replays: reading the log, and preparing the jobs."""
 MORE = "Details, curves and pictures: -o page.html (or page.txt)."
+COMPARE = "The best setting and today's sharing, on the jobs that were judged:"
 SAID = ("Darshan log", "left out", "as having its nodes alone")
 """Words of the notes that are also printed on standard error: on data not used."""
 RATES = ("node_rate", "storage_rate")
@@ -162,7 +163,7 @@ def advise(
     and from which I/O fraction and storage rate on.
     """
     from ioopt.advice import study
-    from ioopt.advice.verdict import wrapped_answer
+    from ioopt.advice.verdict import compare_line, wrapped_answer
     from ioopt.advice.workload import Question
 
     if _is_page(output) and form == "json":
@@ -203,6 +204,10 @@ def advise(
                 click.echo(f"ioopt: warning: {warning}", err=True)
     if output not in (None, "-"):
         click.echo("\n".join(wrapped_answer(advice, terminal_width())))
+    if instance is not None and (form != "json" or output not in (None, "-")):
+        line = compare_line(advice, instance)
+        if line:
+            click.echo(f"\n{COMPARE}\n  {line}")
 
 
 def _is_page(output: str | None) -> bool:

@@ -122,9 +122,10 @@ def _shift(axes: Any, line: Any, places: float) -> None:
         artist.set_transform(axes.transData + beside)
 
 
-def _ticks(axes: Any, values: Sequence[float]) -> None:
-    """Set a tick at each of *values*, unless there are too many. If the values span a
-    wide range, the axis also becomes logarithmic.
+def _ticks(axes: Any, values: Sequence[float], digits: int = 4) -> None:
+    """Set a tick at each of *values*, unless there are too many, with *digits*
+    significant digits. If the values span a wide range, the axis also becomes
+    logarithmic.
     """
     if len(values) < 2 or len(values) > MOST_VALUES:
         return
@@ -140,7 +141,7 @@ def _ticks(axes: Any, values: Sequence[float]) -> None:
     if closest > NEAREST * (places[-1] - places[0]):
         axes.xaxis.set_major_locator(FixedLocator(list(values)))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.4g}")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.{digits}g}")
 
 
 def plot_curve(
@@ -154,7 +155,8 @@ def plot_curve(
 ) -> Any:
     """Draw shares of run time with their intervals against *values*; return the axes.
 
-    *lines* gives, for each curve, (share, low, high) at each value. A dotted line marks
+    *lines* gives, for each curve, (share, low, high) at each value; low and high are
+    nan where there is no interval. A dotted line marks
     *worth*, the share from which on a change is worthwhile. A grey line marks the value
     *shown*. Points at the values *hollow* are hollow. If the values span a wide range,
     their axis is logarithmic.
@@ -171,8 +173,14 @@ def plot_curve(
     axes.axhline(100 * worth, **LIMIT)
     axes.axvline(shown, color=OTHERS, lw=1)
     label_axis(axes.xaxis, label, unit)
-    _ticks(axes, values)
+    _ticks(axes, values, digits=2)
     label_axis(axes.yaxis, "share of run time", "%")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend(
+        frameon=False,
+        fontsize="small",
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=len(lines),
+    )
     return axes
