@@ -387,6 +387,7 @@ def nextflow_config(found: Json) -> str:
     lines = [
         f"// {name}, simulated with {counted(cores, 'core')}:",
         f"// {most}{assumed}.",
+        *_noisy(found["noise"]),
         *_assumed_cores(found["assumed_cores"]),
         "// The executor local takes its cores from here. Others do not, and queueSize",
         "// counts tasks, not cores: more tasks than simulated may run at once. There,",
@@ -400,6 +401,23 @@ def nextflow_config(found: Json) -> str:
         *forks,
     ]
     return "\n".join((*lines, ""))
+
+
+def _noisy(noise: Json | None) -> list[str]:
+    """Return the lines of a comment on the runs with *noise*, if there were any."""
+    if noise is None:
+        return []
+    kept, runs = noise["kept"], counted(noise["runs"], "run")
+    lines = [
+        f"// With other times and sizes, {kept} of {runs} kept the quota, and at most",
+        f"// {quantity('bytes', noise['peak_bytes'])} were in work/.",
+    ]
+    if kept < noise["runs"]:
+        safe = quantity("bytes", noise["safe_bytes"])
+        lines.append(
+            f"// Tight: the smallest quota tried that all runs keep is {safe}."
+        )
+    return lines
 
 
 def _assumed_cores(rows: Sequence[Json]) -> list[str]:

@@ -134,7 +134,7 @@ def noisy_runs(
     ``plan_peak_bytes`` and ``plan_median_seconds`` are their figures. All four are None
     if there is none. Unless all runs keep the quota, ``safe_bytes`` is the smallest
     quota that all runs with some quota for planning, ``safe_plan_bytes``, kept: their
-    peak. If larger quotas for planning were tried in vain, it is None, and
+    peak, or that quota for planning where it is larger. If larger quotas for planning were tried in vain, it is None, and
     ``safe_tried_bytes`` is the largest of them.
     """
     quota = problem.quota_bytes or 0
@@ -150,7 +150,7 @@ def noisy_runs(
     for limit, runs in _lowered(quota, least, first, planned_with):
         planned = _told(runs, quota, noise)
         if not planned["stuck"]:
-            ended.append((planned["peak_bytes"], limit))
+            ended.append((max(planned["peak_bytes"], limit), limit))
         if planned["kept"] > most and 2 * planned["kept"] >= planned["runs"]:
             most = planned["kept"]
             told |= _planned(limit, runs, quota)
@@ -163,7 +163,7 @@ def noisy_runs(
             break
         told["safe_tried_bytes"] = limit
         if all(run.seconds is not None for run in runs):
-            ended.append((max(run.peak for run in runs), limit))
+            ended.append((max(limit, *(run.peak for run in runs)), limit))
             break
     if ended:
         peak, told["safe_plan_bytes"] = min(ended)
@@ -251,7 +251,7 @@ def safer_setting(
                 simulated += 1
                 broken = sum(_breaks(run, quota) for run in runs)
                 ended = all(run.seconds is not None for run in runs)
-                peak = max(run.peak for run in runs)
+                peak = max(limit, *(run.peak for run in runs))
                 if all_keep and (runs[0].seconds or inf) >= first_seconds:
                     break
                 if NOISY_RUNS - broken < -best[0] and not (ended and peak < safe):
