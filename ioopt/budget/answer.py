@@ -82,8 +82,8 @@ class Effort:
     plan: int = 200_000
     curve: int = 200_000
     safer: int = 200_000
-    caps: int = 400_000
-    safer_caps: int = 1_000_000
+    caps: int = 200_000
+    safer_caps: int = 500_000
     least_runs: int = 24
     most_runs: int = 1000
 
@@ -402,27 +402,27 @@ class Inquiry:
         self.default_is_safe = False
         trials: list[Json] = []
         safe_bytes = inf
-        for judged in self._whatever_is_read():
+        for judged in (workflows := self._whatever_is_read(fits["way"])):
             caps = self._safe_caps(judged, noise)
             row = caps.quickest(quota)
-            if row is None:
-                least, row = caps.least()
-                safe_bytes = min(safe_bytes, least)
+            if row is None and judged is workflows[-1]:
+                safe_bytes, row = caps.least()
             if caps.noisy.cut:
                 self.ended("search of safer caps", 0, caps.noisy.left)
             if row is not None and row["peak_bytes"] <= quota:
                 trials.append(self._tried(row, noise))
-                if trials[-1]["fits"]["safety"] == "safe":
-                    break
+                break
         self._take_safest(first, trials, safe_bytes)
 
-    def _whatever_is_read(self) -> list[WorkDirectoryProblem]:
-        """Return the problem with tasks that read all files, then, if it differs, the
-        one with tasks that read as assumed.
+    def _whatever_is_read(self, way: str | None) -> list[WorkDirectoryProblem]:
+        """Return the workflows of which caps are to keep the quota, the first that has
+        some: with tasks that read all files, then as assumed if Nextflow keeps it so.
         """
-        if self.found["assumed_reads"].get(OWN_BYTES):
+        if not self.found["assumed_reads"].get(OWN_BYTES):
+            return [self.problem]
+        if way in ("default", "nextflow") and self.judged is self.problem:
             return [self.reading_all, self.problem]
-        return [self.problem]
+        return [self.reading_all]
 
     def _safe_caps(self, judged: WorkDirectoryProblem, noise: Noise) -> SafeCaps:
         """Return the caps whose noisy runs are those of *judged*."""

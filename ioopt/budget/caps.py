@@ -30,30 +30,17 @@ class SafeCaps:
         deadline: Deadline,
     ) -> None:
         self.rows = caps_of_all_quotas(judged, most_runs, deadline)
-        if judged is not problem:
-            search = Search(problem, deadline, {})
-            self.rows = [
-                _worse(row, search.run(row["tasks"], row["forks"])) for row in self.rows
-            ]
+        self.other = None if judged is problem else Search(problem, deadline, {})
         self.noisy = NoisyPeaks(judged, noise, most_noisy, deadline)
-
-    def noisy_peak(self, row: Json, most: float) -> int | None:
-        """Return the peak of all noisy runs with the caps *row* if it is known to be at
-        most *most* bytes, else None.
-        """
-        tasks, forks = row["tasks"], row["forks"]
-        return self.noisy.keeps(
-            caps_key(tasks, forks), lambda real: Capped(real, tasks, forks), most
-        )
 
     def quickest(self, quota: int) -> Json | None:
         """Return the quickest caps that all runs keep with *quota* bytes, those with
         fewer caps of two; None if there are none.
         """
-        rows = [row for row in self.rows if row["peak_bytes"] <= quota]
+        rows = [self._worse(row) for row in self.rows if row["peak_bytes"] <= quota]
         rows.sort(key=lambda row: (row["makespan_seconds"], len(row["forks"])))
         for row in rows:
-            if self.noisy_peak(row, quota) is not None:
+            if self._noisy_peak(row, quota) is not None:
                 return row
         return None
 
@@ -61,19 +48,33 @@ class SafeCaps:
         """Return the least quota that all runs keep with some caps, and these caps;
         infinity and None if too few runs may be simulated.
         """
-        least: tuple[float, Json | None] = (inf, None)
+        least, caps = inf, None
         for row in sorted(self.rows, key=lambda row: row["peak_bytes"]):
-            if row["peak_bytes"] >= least[0]:
-                break
-            peak = self.noisy_peak(row, least[0])
+            peak = self._noisy_peak(row, least)
             if peak is not None:
-                least = min(
-                    least, (max(peak, row["peak_bytes"]), row), key=lambda x: x[0]
-                )
-        return least
+                worse = self._worse(row)
+                peak = max(peak, worse["peak_bytes"])
+                if peak < least:
+                    least, caps = peak, worse
+        return least, caps
 
+    def _noisy_peak(self, row: Json, most: float) -> int | None:
+        """Return the peak of all noisy runs with the caps *row* if it is known to be at
+        most *most* bytes, else None.
+        """
+        tasks, forks = row["tasks"], row["forks"]
+        if row["peak_bytes"] > most:
+            return None
+        return self.noisy.keeps(
+            caps_key(tasks, forks), lambda real: Capped(real, tasks, forks), most
+        )
 
-def _worse(row: Json, other: Json) -> Json:
-    """Return *row* with the larger peak and the longer time of the two runs."""
-    keys = ("peak_bytes", "makespan_seconds")
-    return row | {key: max(row[key], other[key]) for key in keys}
+    def _worse(self, row: Json) -> Json:
+        """Return the caps *row* with the larger peak and the longer time of both
+        workflows.
+        """
+        if self.other is None:
+            return row
+        other = self.other.run(row["tasks"], row["forks"])
+        keys = ("peak_bytes", "makespan_seconds")
+        return row | {key: max(row[key], other[key]) for key in keys}

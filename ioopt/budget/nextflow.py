@@ -387,7 +387,7 @@ def nextflow_config(found: Json) -> str:
     lines = [
         f"// {name}, simulated with {counted(cores, 'core')}:",
         f"// {most}{assumed}.",
-        *_noisy(found["noise"]),
+        *_noisy(found["noise"], found["quota_bytes"]),
         *_assumed_cores(found["assumed_cores"]),
         "// The executor local takes its cores from here. Others do not, and queueSize",
         "// counts tasks, not cores: more tasks than simulated may run at once. There,",
@@ -403,14 +403,16 @@ def nextflow_config(found: Json) -> str:
     return "\n".join((*lines, ""))
 
 
-def _noisy(noise: Json | None) -> list[str]:
+def _noisy(noise: Json | None, quota: int) -> list[str]:
     """Return the lines of a comment on the runs with *noise*, if there were any."""
     if noise is None:
         return []
     kept, runs = noise["kept"], counted(noise["runs"], "run")
+    most = quantity("bytes", noise["peak_bytes"])
+    told = f"{kept} of {runs} kept the quota of {quantity('bytes', quota)},"
     lines = [
-        f"// With other times and sizes, {kept} of {runs} kept the quota, and at most",
-        f"// {quantity('bytes', noise['peak_bytes'])} were in work/.",
+        f"// With other times and sizes, {told}",
+        f"// with at most {most} in work/.",
     ]
     if kept < noise["runs"]:
         safe = quantity("bytes", noise["safe_bytes"])

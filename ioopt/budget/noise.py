@@ -134,8 +134,8 @@ def noisy_runs(
     ``plan_peak_bytes`` and ``plan_median_seconds`` are their figures. All four are None
     if there is none. Unless all runs keep the quota, ``safe_bytes`` is the smallest
     quota that all runs with some quota for planning, ``safe_plan_bytes``, kept: their
-    peak, or that quota for planning where it is larger. If larger quotas for planning were tried in vain, it is None, and
-    ``safe_tried_bytes`` is the largest of them.
+    peak, or that quota for planning where it is larger. If larger quotas for planning
+    were tried in vain, it is None, and ``safe_tried_bytes`` is the largest of them.
     """
     quota = problem.quota_bytes or 0
 
@@ -466,7 +466,7 @@ def _drawn(
         file.model_copy(update={"bytes": sizes.get(file.id, file.bytes)})
         for file in problem.files
     ]
-    told = {"name": problem.name, "cores": problem.cores}
+    told = {key: getattr(problem, key) for key in ("name", "cores", "meta")}
     return WorkDirectoryProblem(tasks=tuple(tasks), files=tuple(files), **told)
 
 
