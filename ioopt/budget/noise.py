@@ -163,7 +163,13 @@ def noisy_runs(
             break
         told["safe_tried_bytes"] = limit
         if all(run.seconds is not None for run in runs):
-            ended.append((max(limit, *(run.peak for run in runs)), limit))
+            peak = max(run.peak for run in runs)
+            ended.append((max(peak, limit), limit))
+            if quota < (lower := short(peak, up=True)) < limit:
+                runs = planned_with(lower)
+                ends = [run.peak for run in runs if run.seconds is not None]
+                if len(ends) == len(first):
+                    ended.append((max(lower, *ends), lower))
             break
     if ended:
         peak, told["safe_plan_bytes"] = min(ended)

@@ -15,7 +15,7 @@ import pytest
 from ioopt.budget import SNAKEMAKE, TRACE, answer, nextflow, noise
 from ioopt.budget.nextflow import choose_caps
 from ioopt.budget.noise import Noise, _runs_planned_with, noisy_runs, safety
-from ioopt.budget.reads import deciding
+from ioopt.budget.reads import deciding, reading_all
 from ioopt.errors import UsageError
 from ioopt.formats.nextflow.trace import OWN_BYTES
 from ioopt.options import Deadline
@@ -369,6 +369,12 @@ def test_noisy_runs_name_a_quota_that_all_of_them_keep():
     runs = _runs_planned_with(limit, problem, setting, sizes, Deadline(None))
     assert len(runs) == 20 and all(run.seconds is not None for run in runs)
     assert max(run.peak for run in runs) <= told["safe_bytes"]
+
+
+def test_caps_of_a_process_whose_name_ends_with_a_number_hold_in_noisy_runs():
+    problem = chains(100, 2, {"ALIGN_2": (10, 10)})
+    for other in (noise._drawn(problem, noise.USUAL, 0), reading_all(problem)):
+        assert nextflow.processes(other) == ["ALIGN_2", "ALIGN_2"]
 
 
 def test_no_limit_is_named_that_is_above_its_quota(monkeypatch):
