@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 
 from ioopt.budget import NOISY_RUNS
-from ioopt.budget.nextflow import MOST_RUNS, CapRuns, all_fit, caps_key, choose_caps
+from ioopt.budget.caps import SafeCaps
+from ioopt.budget.nextflow import MOST_RUNS, acting, all_fit, caps_key, choose_caps
 from ioopt.budget.noise import (
     USUAL,
     Noise,
@@ -19,6 +20,7 @@ from ioopt.budget.noise import (
     noisy_runs,
     safer_setting,
     safety,
+    short,
 )
 from ioopt.budget.reads import (
     WAYS,
@@ -80,6 +82,8 @@ class Effort:
     plan: int = 200_000
     curve: int = 200_000
     safer: int = 200_000
+    caps: int = 200_000
+    safer_caps: int = 500_000
     least_runs: int = 24
     most_runs: int = 1000
 
@@ -108,12 +112,6 @@ class TimeShares:
 TIME_SHARES = TimeShares()
 ROOM = 1.3
 """The factor by which a time limit that would do exceeds its estimate."""
-MOST_SAFER = 4
-"""The largest number of searches for caps that more noisy runs keep."""
-ROOMIER = 0.97
-"""The largest ratio between the quotas of two such searches, until all noisy runs keep
-the quota.
-"""
 WORDS = {None: "yes", "safe": "yes", "tight": "tight", "unsafe": "not safely"}
 """What a "yes" becomes by the safety that noisy runs show (None: there were none)."""
 APART = 0.01
@@ -142,7 +140,7 @@ def answer(
         if not inquiry.default_fits():
             inquiry.ask_setting()
         if caps and inquiry.refused is None:
-            inquiry.ask_caps(problem.quota_bytes)
+            inquiry.ask_caps()
     settled = inquiry.settle(noise)
     if problem.quota_bytes is not None:
         inquiry.ask_plan()
@@ -170,8 +168,8 @@ class Inquiry:
 
     ``plan`` is the best plan found so far under the quota, or None. ``refused`` is the
     answer that no plan keeps it, if that is known at once. ``cuts`` are the searches
-    that the deadline ended: name, runs made, runs wanted. ``capped`` are the runs of
-    all searches for caps, by whether tasks read as assumed, or all files.
+    that the deadline ended: name, runs made, runs wanted. ``safe_caps`` are caps with
+    their noisy runs, by whether tasks read as assumed, or all files.
     """
 
     def __init__(
@@ -182,7 +180,7 @@ class Inquiry:
         self.options = SolveOptions(seed=seed)
         self.plan: WorkDirectoryPlan | None = None
         self.cuts: list[tuple[str, int, int]] = []
-        self.capped: dict[bool, CapRuns] = {}
+        self.safe_caps: dict[bool, SafeCaps] = {}
         started = deadline.elapsed()
         self.free = unlimited(problem)
         self.run_seconds = deadline.elapsed() - started
@@ -308,26 +306,14 @@ class Inquiry:
         setting = {"policy": run.policy, "in_flight": run.cap}
         self.found["setting"] = setting | metrics
 
-    def ask_caps(
-        self,
-        aim: int,
-        what: str = "search of caps",
-        problem: WorkDirectoryProblem | None = None,
-    ) -> Json:
-        """Find caps for Nextflow that keep *aim* bytes in *problem* (None: as assumed),
-        if there are any, and return them with their run of it; *what* names the search.
+    def ask_caps(self) -> None:
+        """Find the caps for Nextflow that keep the quota, if there are any, with which
+        the run is quickest.
         """
-        as_assumed = problem is None or problem is self.problem
-        smaller = (problem or self.problem).model_copy(update={"quota_bytes": aim})
-        known = self.capped.setdefault(as_assumed, {})
-        caps = choose_caps(smaller, self.part(TIME_SHARES.caps), known)
+        caps = choose_caps(self.problem, self.part(TIME_SHARES.caps))
         self.found["nextflow"] = caps
-        if not as_assumed:
-            run = run_of(self.problem, self.found, "nextflow", self.deadline)
-            self.found["nextflow"] = caps | run
         if caps["search_cut"]:
-            self.cuts.append((what, caps["simulated"], MOST_RUNS))
-        return caps
+            self.cuts.append(("search of caps", caps["simulated"], MOST_RUNS))
 
     def settle(self, noise: Noise) -> bool:
         """Tell whether the workflow fits, whatever tasks read and in noisy runs; return
@@ -337,10 +323,9 @@ class Inquiry:
         caps were computed for Nextflow, and a setting of the dispatcher and a limit.
         """
         self._ask_fit(noise)
-        self._ask_quota_of_caps(noise)
+        if self.found["nextflow"] is not None:
+            self._ask_safer_caps(noise)
         if self.found["fits"]["way"] in ("default", "nextflow"):
-            if self.found["nextflow"] is not None:
-                self._ask_safer_caps(noise)
             self._ask_setting_instead(noise)
         elif self.found["fits"]["way"] == "setting":
             self._ask_safer_setting(noise)
@@ -394,22 +379,6 @@ class Inquiry:
             return self.reading_all
         return self.problem
 
-    def _ask_quota_of_caps(self, noise: Noise) -> None:
-        """Find the quota that all noisy runs keep with the caps of the least peak, if
-        no caps keep the quota.
-        """
-        caps = self.found["nextflow"]
-        if caps is None or not any(noise) or "safe_bytes" in caps:
-            return
-        if caps["peak_bytes"] > self.found["quota_bytes"]:
-            told = blind_runs(
-                self.reading_all,
-                lambda problem: engine(problem, self.found, "nextflow"),
-                noise,
-                self.part(TIME_SHARES.noise),
-            )
-            caps["safe_bytes"] = told["safe_bytes"]
-
     def _ask_fit(self, noise: Noise) -> None:
         """Tell whether the workflow fits, by the simplest way known."""
         self.found["fits"] = self.fits()
@@ -417,27 +386,97 @@ class Inquiry:
         self.ask_noise(noise)
 
     def _ask_safer_caps(self, noise: Noise) -> None:
-        """Find the quickest caps of Nextflow that all noisy runs keep or, if there are
-        none, those that most do, unless all keep the quota with the caps known.
+        """Find the quickest caps of Nextflow that all noisy runs keep, unless all keep
+        the quota by default; else the caps that most keep, and the quota that all do.
+
+        They are of :class:`~ioopt.budget.caps.SafeCaps`, so a larger quota loses none
+        of them, nor the quota that was named for a smaller one.
         """
-        first = self._trial()
-        if first["fits"]["safety"] in ("safe", None):
+        first, quota = self._trial(), self.found["quota_bytes"]
+        fits = first["fits"]
+        by_default = fits["way"] == "default" and fits["answer"] == "yes"
+        if not any(noise) or all_fit(self.found):
             return
-        trials = self._safer_trials(first, noise)
+        if by_default and fits["safety"] == "safe":
+            return
+        self.default_is_safe = False
+        trials: list[Json] = []
+        safe_bytes = inf
+        for judged in (workflows := self._whatever_is_read(fits["way"])):
+            caps = self._safe_caps(judged, noise)
+            row = caps.quickest(quota)
+            if row is None and judged is workflows[-1]:
+                safe_bytes, row = caps.least()
+            if caps.noisy.cut:
+                self.ended("search of safer caps", 0, caps.noisy.left)
+            if row is not None and row["peak_bytes"] <= quota:
+                trials.append(self._tried(row, noise))
+                break
+        self._take_safest(first, trials, safe_bytes)
+
+    def _whatever_is_read(self, way: str | None) -> list[WorkDirectoryProblem]:
+        """Return the workflows of which caps are to keep the quota, the first that has
+        some: with tasks that read all files, then as assumed if Nextflow keeps it so.
+        """
+        if not self.found["assumed_reads"].get(OWN_BYTES):
+            return [self.problem]
+        if way in ("default", "nextflow") and self.judged is self.problem:
+            return [self.reading_all, self.problem]
+        return [self.reading_all]
+
+    def _safe_caps(self, judged: WorkDirectoryProblem, noise: Noise) -> SafeCaps:
+        """Return the caps whose noisy runs are those of *judged*."""
+        as_assumed = judged is self.problem
+        if as_assumed not in self.safe_caps:
+            self.safe_caps[as_assumed] = SafeCaps(
+                self.problem,
+                judged,
+                noise,
+                EFFORT.runs(EFFORT.caps, judged),
+                EFFORT.runs(EFFORT.safer_caps, judged),
+                self.part(TIME_SHARES.noise),
+            )
+        return self.safe_caps[as_assumed]
+
+    def _tried(self, row: Json, noise: Noise) -> Json:
+        """Return the answers on the caps *row*."""
+        forks = acting(self.problem, row["forks"])
+        caps = self.found["nextflow"] | row | {"forks": forks}
+        run = run_of(self.problem, {"nextflow": caps}, "nextflow", self.deadline)
+        self.found["nextflow"] = caps | run
+        self._ask_fit(noise)
+        return self._trial()
+
+    def _take_safest(
+        self, first: Json, trials: Sequence[Json], safe_bytes: float
+    ) -> None:
+        """Answer with the caps of *trials*, or with those of the *first*, that most
+        noisy runs keep; *safe_bytes* is a quota that all keep with some caps.
+        """
 
         def safest(trial: Json) -> tuple[bool, int, float]:
             fits = trial["fits"]
             seconds = fits["takes_seconds"]
             return fits["answer"] != "yes", -trial["noise"]["kept"], seconds
 
-        best = min(trials, key=safest)
-        best["noise"]["safe_bytes"] = min(
-            trial["noise"]["safe_bytes"]
-            for trial in trials
-            if trial["noise"]["runs"] >= best["noise"]["runs"]  # not cut short
-        )
-        self.default_is_safe = best is first and first["fits"]["way"] == "default"
+        tried = [*trials]
+        if first["fits"]["way"] in ("default", "nextflow"):
+            tried.insert(0, first)
+        best = min(tried, key=safest, default=first)
+        if trials and trials[-1]["fits"]["safety"] == "safe":
+            best = trials[-1]  # not the first, which another quota may not find
         self.found |= best
+        self.default_is_safe = best["fits"]["way"] == "default"
+        if safe_bytes < inf:
+            told = best["noise"] if tried else best["nextflow"]
+            safe = [trial["noise"]["safe_bytes"] for trial in tried]
+            told["safe_bytes"] = min([short(safe_bytes, up=True), *safe])
+        if len(tried) < 2 or first["fits"]["safety"] == "safe":
+            return
+        by_caps = {
+            caps_key(trial["nextflow"]["tasks"], trial["nextflow"]["forks"]): trial
+            for trial in tried
+        }
         self.found["caps_tried"] = [
             {
                 **trial["nextflow"],
@@ -445,7 +484,7 @@ class Inquiry:
                 "safe_as_assumed": trial["fits"].get("safe_as_assumed"),
                 "noisy_peak_bytes": trial["noise"]["peak_bytes"],
             }
-            for trial in trials
+            for trial in by_caps.values()
         ]
 
     def _ask_safer_setting(self, noise: Noise) -> None:
@@ -480,39 +519,6 @@ class Inquiry:
         if other["plan_kept"] > max(told["kept"], told["plan_kept"] or 0):
             told |= other
             self._tell_limit(noise)
-
-    def _safer_trials(self, first: Json, noise: Noise) -> list[Json]:
-        """Try caps for smaller quotas, at most :data:`MOST_SAFER` times, and return
-        their trials after the *first*.
-
-        The quotas fall until all noisy runs keep the quota, and then lie halfway
-        between the largest with which all did and the smallest above it.
-        """
-        self.default_is_safe = False
-        quota: int = self.found["quota_bytes"]
-        judged, caps = self.judged, first["nextflow"]
-        trials = {caps_key(caps["tasks"], caps["forks"]): first}
-        last, kept, broken = first, 0, quota
-        for _ in range(MOST_SAFER):
-            roomier = last["fits"]["needs_bytes"] * quota
-            aim = min(int(ROOMIER * broken), roomier // last["noise"]["peak_bytes"])
-            if kept:
-                aim = (kept + broken) // 2
-            caps = self.ask_caps(aim, "search of safer caps", judged)
-            if caps["peak_bytes"] > quota:
-                break
-            key = caps_key(caps["tasks"], caps["forks"])
-            if key not in trials:
-                self._ask_fit(noise)
-                trials[key] = self._trial()
-            last = trials[key]
-            if last["fits"]["safety"] == "safe":
-                kept = aim
-            else:
-                broken = aim
-            if caps["peak_bytes"] > aim or caps["search_cut"]:
-                break
-        return list(trials.values())
 
     def _trial(self) -> Json:
         """Return the answers on the caps of Nextflow that are known now."""

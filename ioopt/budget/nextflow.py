@@ -31,6 +31,8 @@ MOST_TIGHT = 60
 """The largest number of runs to simulate in the search for the least peak."""
 LEAST_TIGHT = 2
 """The number of these runs to simulate however short the time is."""
+AIMS = 24
+"""The number of quotas to look for caps for that do not depend on the quota asked."""
 
 
 def processes(problem: WorkDirectoryProblem) -> list[str]:
@@ -205,10 +207,38 @@ def choose_caps(
             if least["peak_bytes"] <= quickest["peak_bytes"]:
                 break
     best = search.quickest(least["peak_bytes"], quota) or least
-    widest = Counter(processes(problem))
-    acting = {name: cap for name, cap in best["forks"].items() if cap < widest[name]}
-    told = {"forks": acting, "search_cut": search.cut}
+    told = {"forks": acting(problem, best["forks"]), "search_cut": search.cut}
     return best | told | {"simulated": len(search.rows)}
+
+
+def acting(problem: WorkDirectoryProblem, forks: Mapping[str, int]) -> Json:
+    """Return those of the caps *forks* that are below the number of tasks."""
+    widest = Counter(processes(problem))
+    return {name: cap for name, cap in forks.items() if cap < widest[name]}
+
+
+def caps_of_all_quotas(
+    problem: WorkDirectoryProblem, most_runs: int, deadline: Deadline
+) -> list[Json]:
+    """Return caps with their runs, the same whatever the quota of *problem*: all that
+    searches for :data:`AIMS` quotas simulate.
+
+    These lie between the least peak found and the peak without caps, in falling order.
+    No search begins after *most_runs* runs or past the *deadline*.
+    """
+    known: CapRuns = {}
+
+    def look_for(quota: int) -> Json:
+        asked = problem.model_copy(update={"quota_bytes": quota})
+        return choose_caps(asked, deadline, known)
+
+    least = max(1, look_for(0)["peak_bytes"])
+    most = known[caps_key(problem.cores, {})]["peak_bytes"]
+    for k in range(AIMS, 0, -1):
+        if len(known) >= most_runs or deadline.expired():
+            break
+        look_for(int(least * (most / least) ** (k / AIMS)) - 1)
+    return list(known.values())
 
 
 def _use_quota(search: Search, forks: Mapping[str, int]) -> None:
@@ -357,6 +387,7 @@ def nextflow_config(found: Json) -> str:
     lines = [
         f"// {name}, simulated with {counted(cores, 'core')}:",
         f"// {most}{assumed}.",
+        *_noisy(found["noise"], found["quota_bytes"]),
         *_assumed_cores(found["assumed_cores"]),
         "// The executor local takes its cores from here. Others do not, and queueSize",
         "// counts tasks, not cores: more tasks than simulated may run at once. There,",
@@ -370,6 +401,25 @@ def nextflow_config(found: Json) -> str:
         *forks,
     ]
     return "\n".join((*lines, ""))
+
+
+def _noisy(noise: Json | None, quota: int) -> list[str]:
+    """Return the lines of a comment on the runs with *noise*, if there were any."""
+    if noise is None:
+        return []
+    kept, runs = noise["kept"], counted(noise["runs"], "run")
+    most = quantity("bytes", noise["peak_bytes"])
+    told = f"{kept} of {runs} kept the quota of {quantity('bytes', quota)},"
+    lines = [
+        f"// With other times and sizes, {told}",
+        f"// with at most {most} in work/.",
+    ]
+    if kept < noise["runs"]:
+        safe = quantity("bytes", noise["safe_bytes"])
+        lines.append(
+            f"// Tight: the smallest quota tried that all runs keep is {safe}."
+        )
+    return lines
 
 
 def _assumed_cores(rows: Sequence[Json]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from math import ceil, inf
 from typing import NamedTuple
@@ -134,8 +134,8 @@ def noisy_runs(
     ``plan_peak_bytes`` and ``plan_median_seconds`` are their figures. All four are None
     if there is none. Unless all runs keep the quota, ``safe_bytes`` is the smallest
     quota that all runs with some quota for planning, ``safe_plan_bytes``, kept: their
-    peak. If larger quotas for planning were tried in vain, it is None, and
-    ``safe_tried_bytes`` is the largest of them.
+    peak, or that quota for planning where it is larger. If larger quotas for planning
+    were tried in vain, it is None, and ``safe_tried_bytes`` is the largest of them.
     """
     quota = problem.quota_bytes or 0
 
@@ -150,25 +150,31 @@ def noisy_runs(
     for limit, runs in _lowered(quota, least, first, planned_with):
         planned = _told(runs, quota, noise)
         if not planned["stuck"]:
-            ended.append((planned["peak_bytes"], limit))
+            ended.append((max(planned["peak_bytes"], limit), limit))
         if planned["kept"] > most and 2 * planned["kept"] >= planned["runs"]:
             most = planned["kept"]
             told |= _planned(limit, runs, quota)
         if planned["kept"] == planned["runs"]:
             return told
-    larger = (_short(ceil(quota * factor)) for factor in RAISED)
+    larger = (short(ceil(quota * factor)) for factor in RAISED)
     for limit in () if ended else larger:
         runs = planned_with(limit)
         if len(runs) < len(first):
             break
         told["safe_tried_bytes"] = limit
         if all(run.seconds is not None for run in runs):
-            ended.append((max(run.peak for run in runs), limit))
+            peak = max(run.peak for run in runs)
+            ended.append((max(peak, limit), limit))
+            if quota < (lower := short(peak, up=True)) < limit:
+                runs = planned_with(lower)
+                ends = [run.peak for run in runs if run.seconds is not None]
+                if len(ends) == len(first):
+                    ended.append((max(lower, *ends), lower))
             break
     if ended:
         peak, told["safe_plan_bytes"] = min(ended)
         told["safe_setting"] = _named(setting)
-        told["safe_bytes"] = _short(peak, up=True)
+        told["safe_bytes"] = short(peak, up=True)
     return told
 
 
@@ -188,7 +194,7 @@ def _lowered(
     for _ in range(MOST_LOWERED):
         yield limit, runs
         peak = max(run.peak for run in runs)
-        lower = max(least, _short(limit * min(LOWERED, quota / max(1, peak))))
+        lower = max(least, short(limit * min(LOWERED, quota / max(1, peak))))
         if lower >= limit:
             return
         limit, runs = lower, planned_with(lower)
@@ -251,7 +257,7 @@ def safer_setting(
                 simulated += 1
                 broken = sum(_breaks(run, quota) for run in runs)
                 ended = all(run.seconds is not None for run in runs)
-                peak = max(run.peak for run in runs)
+                peak = max(limit, *(run.peak for run in runs))
                 if all_keep and (runs[0].seconds or inf) >= first_seconds:
                     break
                 if NOISY_RUNS - broken < -best[0] and not (ended and peak < safe):
@@ -259,7 +265,7 @@ def safer_setting(
             if len(runs) < NOISY_RUNS:
                 continue
             if ended and peak < safe:
-                safe = _short(peak, up=True)
+                safe = short(peak, up=True)
                 found |= {"safe_bytes": safe, "safe_plan_bytes": limit}
                 found |= {"safe_setting": _named(setting)}
             planned = _planned(limit, runs, quota) if broken < NOISY_RUNS else None
@@ -281,7 +287,7 @@ def _limits(least: int, quota: int) -> Iterator[int]:
     limits = []
     size = float(least)
     while size < quota:
-        limits.append(max(least, _short(size)))
+        limits.append(max(least, short(size)))
         size *= NEXT_LIMIT
     yield from dict.fromkeys(reversed(limits))
 
@@ -327,14 +333,69 @@ def blind_runs(
         if runs and deadline.expired():
             break
         real = _drawn(problem, noise, seed)
-        plan = dispatch(real, engine(real)).model_copy(update={"ignore_quota": True})
-        metrics = carried_out(real, plan).metrics
-        runs.append(NoisyRun(metrics["makespan_seconds"], metrics["peak_bytes"]))
+        runs.append(_blind_run(real, engine(real)))
     told = _told(runs, problem.quota_bytes or 0, noise)
-    return told | NOT_PLANNED | {"safe_bytes": _short(told["peak_bytes"], up=True)}
+    return told | NOT_PLANNED | {"safe_bytes": short(told["peak_bytes"], up=True)}
 
 
-def _short(size: float, up: bool = False) -> int:
+class NoisyPeaks:
+    """Simulate engines that look at no bytes, with *noise*, and keep the peaks of their
+    runs.
+
+    ``over`` is true once *most_runs* were simulated, or the deadline passed; ``cut`` is
+    true if the deadline ended a question.
+    """
+
+    def __init__(
+        self,
+        problem: WorkDirectoryProblem,
+        noise: Noise,
+        most_runs: int,
+        deadline: Deadline,
+    ) -> None:
+        self.draws = [_drawn(problem, noise, seed) for seed in range(NOISY_RUNS)]
+        self.left = most_runs
+        self.deadline = deadline
+        self.cut = False
+        self.peaks: dict[Hashable, list[int]] = {}
+
+    @property
+    def over(self) -> bool:
+        """Return whether no more runs may be simulated."""
+        self.cut = self.cut or self.deadline.expired()
+        return self.cut or self.left <= 0
+
+    def keeps(
+        self,
+        key: Hashable,
+        engine: Callable[[WorkDirectoryProblem], Dispatcher],
+        most: float,
+    ) -> int | None:
+        """Return the peak of all runs of the *engine* named *key* if it is at most
+        *most* bytes, else None, also if too few runs may be simulated.
+
+        The runs end with the first that has a larger peak.
+        """
+        peaks = self.peaks.setdefault(key, [])
+        while max(peaks, default=0) <= most:
+            if len(peaks) == len(self.draws):
+                return max(peaks)
+            if self.over:
+                return None
+            real = self.draws[len(peaks)]
+            peaks.append(_blind_run(real, engine(real)).peak)
+            self.left -= 1
+        return None
+
+
+def _blind_run(real: WorkDirectoryProblem, engine: Dispatcher) -> NoisyRun:
+    """Simulate the *engine*, which looks at no bytes, on the problem *real*."""
+    plan = dispatch(real, engine).model_copy(update={"ignore_quota": True})
+    metrics = carried_out(real, plan).metrics
+    return NoisyRun(metrics["makespan_seconds"], metrics["peak_bytes"])
+
+
+def short(size: float, up: bool = False) -> int:
     """Return *size* rounded down, or *up*, to four digits, so that what is printed is
     what was tried.
     """
@@ -411,7 +472,7 @@ def _drawn(
         file.model_copy(update={"bytes": sizes.get(file.id, file.bytes)})
         for file in problem.files
     ]
-    told = {"name": problem.name, "cores": problem.cores}
+    told = {key: getattr(problem, key) for key in ("name", "cores", "meta")}
     return WorkDirectoryProblem(tasks=tuple(tasks), files=tuple(files), **told)
 
 

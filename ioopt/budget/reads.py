@@ -104,7 +104,8 @@ def reading_all(
         before = (problem.tasks[p].outputs for p in problem.predecessors[k])
         inputs = dict.fromkeys((*tasks[k].inputs, *chain.from_iterable(before)))
         tasks[k] = tasks[k].model_copy(update={"inputs": tuple(inputs)})
-    again = {key: getattr(problem, key) for key in ("name", "cores", "quota_bytes")}
+    keys = ("name", "cores", "quota_bytes", "meta")
+    again = {key: getattr(problem, key) for key in keys}
     return WorkDirectoryProblem(tasks=tuple(tasks), files=problem.files, **again)
 
 
