@@ -156,21 +156,8 @@ def noisy_runs(
             told |= _planned(limit, runs, quota)
         if planned["kept"] == planned["runs"]:
             return told
-    larger = (short(ceil(quota * factor)) for factor in RAISED)
-    for limit in () if ended else larger:
-        runs = planned_with(limit)
-        if len(runs) < len(first):
-            break
-        told["safe_tried_bytes"] = limit
-        if all(run.seconds is not None for run in runs):
-            peak = max(run.peak for run in runs)
-            ended.append((max(peak, limit), limit))
-            if quota < (lower := short(peak, up=True)) < limit:
-                runs = planned_with(lower)
-                ends = [run.peak for run in runs if run.seconds is not None]
-                if len(ends) == len(first):
-                    ended.append((max(lower, *ends), lower))
-            break
+    if not ended:
+        told["safe_tried_bytes"], ended = _raised(quota, len(first), planned_with)
     if ended:
         peak, told["safe_plan_bytes"] = min(ended)
         told["safe_setting"] = _named(setting)
@@ -201,6 +188,32 @@ def _lowered(
         if len(runs) < len(first):
             return
     yield limit, runs
+
+
+def _raised(
+    quota: int, count: int, planned_with: Callable[[int], list[NoisyRun]]
+) -> tuple[int | None, list[tuple[int, int]]]:
+    """Try larger quotas for planning than *quota* until all *count* runs end, and then
+    the peak of these runs. Return the largest tried, and for each with which all runs
+    end the quota that these keep, and the quota for planning.
+    """
+    tried = None
+    for factor in RAISED:
+        limit = short(ceil(quota * factor))
+        runs = planned_with(limit)
+        if len(runs) < count:
+            break
+        tried = limit
+        if all(run.seconds is not None for run in runs):
+            peak = max(run.peak for run in runs)
+            ended = [(max(peak, limit), limit)]
+            lower = short(peak, up=True)
+            runs = planned_with(lower) if quota < lower < limit else []
+            ends = [run.peak for run in runs if run.seconds is not None]
+            if len(ends) == count:
+                ended.append((max(lower, *ends), lower))
+            return tried, ended
+    return tried, []
 
 
 def kept_with(
@@ -234,49 +247,84 @@ def safer_setting(
     is begun after *most_runs* runs or past the *deadline*.
     """
     quota = problem.quota_bytes or 0
-    order = least_order(problem)
-    question = Question.of(problem, order=order, least_known=True)
+    question = Question.of(problem, order=least_order(problem), least_known=True)
     draws = [_drawn(problem, noise, seed) for seed in range(NOISY_RUNS)]
-    found: Json = {}
-    most = max(told["kept"], told["plan_kept"] or 0, (NOISY_RUNS - 1) // 2)
-    best = (-most - 1, inf)  # the runs that must keep the quota, and the median
-    safe = inf if told["safe_bytes"] is None else told["safe_bytes"]
-    first_seconds = 0.0  # of the first run of the best
+    best = _Safest(quota, told)
     simulated = 0
     for limit in _limits(question.found, quota):
-        all_keep = best[0] == -NOISY_RUNS and "setting" in found
-        if all_keep and limit < ROOM_ENOUGH * quota:
+        best.all_keep = best.known and best.kept == NOISY_RUNS
+        if best.all_keep and limit < ROOM_ENOUGH * quota:
             break
         asked = replace(question, quota=limit)
         for setting in settings:
             if simulated >= most_runs or deadline.expired():
-                return found
+                return best.found
             runs: list[NoisyRun] = []
             for real in draws:
                 runs.append(_noisy_run(asked, setting, real))
-                simulated += 1
-                broken = sum(_breaks(run, quota) for run in runs)
-                ended = all(run.seconds is not None for run in runs)
-                peak = max(limit, *(run.peak for run in runs))
-                if all_keep and (runs[0].seconds or inf) >= first_seconds:
+                if best.beats(limit, runs):
                     break
-                if NOISY_RUNS - broken < -best[0] and not (ended and peak < safe):
-                    break
-            if len(runs) < NOISY_RUNS:
-                continue
-            if ended and peak < safe:
-                safe = short(peak, up=True)
-                found |= {"safe_bytes": safe, "safe_plan_bytes": limit}
-                found |= {"safe_setting": _named(setting)}
-            planned = _planned(limit, runs, quota) if broken < NOISY_RUNS else None
-            if planned is None:
-                continue
-            rank = (-planned["plan_kept"], planned["plan_median_seconds"])
-            if rank < best:
-                best = rank
-                first_seconds = runs[0].seconds or inf
-                found |= planned | {"setting": _named(setting)}
-    return found
+            else:
+                best.take(limit, setting, runs)
+            simulated += len(runs)
+    return best.found
+
+
+class _Safest:
+    """The best setting and limit of those tried for a *quota*, and the smallest quota
+    that all runs with one of them keep; both must be better than *told*.
+
+    ``found`` is the answer of :func:`safer_setting`, ``kept`` the number of runs that
+    keep the quota with the best. Once ``all_keep``, only quicker runs are better.
+    """
+
+    def __init__(self, quota: int, told: Json) -> None:
+        self.quota = quota
+        self.found: Json = {}
+        most = max(told["kept"], told["plan_kept"] or 0, (NOISY_RUNS - 1) // 2)
+        self.kept, self.median = most + 1, inf
+        self.safe: float = inf if told["safe_bytes"] is None else told["safe_bytes"]
+        self.first_seconds = 0.0  # of the first run of the best
+        self.all_keep = False
+
+    @property
+    def known(self) -> bool:
+        """Return whether a setting is better than what was told."""
+        return "setting" in self.found
+
+    def beats(self, limit: int, runs: Sequence[NoisyRun]) -> bool:
+        """Return whether no further runs with *limit* make these *runs* better."""
+        if self.all_keep and (runs[0].seconds or inf) >= self.first_seconds:
+            return True
+        broken = sum(_breaks(run, self.quota) for run in runs)
+        return NOISY_RUNS - broken < self.kept and _held(limit, runs) >= self.safe
+
+    def take(self, limit: int, setting: Json, runs: Sequence[NoisyRun]) -> None:
+        """Take *setting* with *limit*, of which all *runs* were made, where it is
+        better.
+        """
+        held = _held(limit, runs)
+        if held < self.safe:
+            self.safe = short(held, up=True)
+            self.found |= {"safe_bytes": self.safe, "safe_plan_bytes": limit}
+            self.found |= {"safe_setting": _named(setting)}
+        if all(_breaks(run, self.quota) for run in runs):
+            return
+        planned = _planned(limit, runs, self.quota)
+        kept, median = planned["plan_kept"], planned["plan_median_seconds"]
+        if (-kept, median) < (-self.kept, self.median):
+            self.kept, self.median = kept, median
+            self.first_seconds = runs[0].seconds or inf
+            self.found |= planned | {"setting": _named(setting)}
+
+
+def _held(limit: int, runs: Sequence[NoisyRun]) -> float:
+    """Return the least quota that *runs* with *limit* keep, which is not below it;
+    infinity if one got stuck.
+    """
+    if any(run.seconds is None for run in runs):
+        return inf
+    return max(limit, *(run.peak for run in runs))
 
 
 def _limits(least: int, quota: int) -> Iterator[int]:
