@@ -141,7 +141,9 @@ def _ticks(axes: Any, values: Sequence[float], digits: int = 4) -> None:
     if closest > NEAREST * (places[-1] - places[0]):
         axes.xaxis.set_major_locator(FixedLocator(list(values)))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:.{digits}g}")
+        axes.xaxis.set_major_formatter(
+            lambda value, _: f"{float(f'{value:.{digits}g}'):g}"  # 120, not 1.2e+02
+        )
 
 
 def plot_curve(

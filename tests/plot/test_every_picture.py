@@ -17,7 +17,7 @@ from ioopt.options import Deadline
 from ioopt.pictures import draw_beside, draw_result, page_of, result_to_draw
 from ioopt.plot import palette
 from ioopt.plot.bars import plot_bars
-from ioopt.plot.curves import plot_sweep
+from ioopt.plot.curves import plot_curve, plot_sweep
 from ioopt.plot.gantt import ARROW_SHIFT, plot_replication, plot_timeline
 from ioopt.plot.lanes import Rows
 from ioopt.plot.layout import Box, name_boxes, new_axes, unit_for
@@ -566,3 +566,12 @@ def test_names_in_boxes_lack_the_workflows_around_a_process() -> None:
     interval = Interval(0.0, 60.0, "n0", "compute", name)
     axes = plot_timeline(Timeline((interval,), ("n0",)))
     assert [text.get_text() for text in axes.texts] == ["STAR_ALIGN (a)"]
+
+
+def test_ticks_of_a_curve_are_plain_numbers():
+    values = [30.0, 60.0, 120.0, 240.0]
+    lines = {"saves": [(0.01, 0.0, 0.02)] * 4}
+    axes = plot_curve(values, lines, "I/O period", "min", 60.0, 0.01)
+    axes.figure.draw_without_rendering()
+    shown = [label.get_text() for label in axes.get_xticklabels()]
+    assert shown == ["30", "60", "120", "240"]
