@@ -254,14 +254,23 @@ def _if_reads(found: Json, word: str = "if") -> str:
     """Return the condition for the answer if what some tasks read is assumed; it begins
     with *word*.
     """
-    assumed = found["assumed_reads"].values()
-    count = sum(row["tasks"] for rows in assumed for row in rows)
+    count = sum(row["tasks"] for row in _doubtful_reads(found))
     if not count:
         return ""
     reads = f"{_recorded_tasks(found, count)} read{'s' if count == 1 else ''}"
     if word == "whether or not":
         return f", {word} {reads} all files"
     return f", {word} {reads} as assumed"
+
+
+def _doubtful_reads(found: Json) -> list[Json]:
+    """Return the processes on whose reads the answer may hang: not those that asked for
+    next to nothing.
+    """
+    from ioopt.formats.nextflow.trace import LITTLE
+
+    assumed = found["assumed_reads"].items()
+    return [row for how, rows in assumed if how != LITTLE for row in rows]
 
 
 def _if_cores(found: Json, word: str = "if") -> str:
@@ -459,9 +468,8 @@ def _to_state(found: Json) -> str:
     """Return the words that name the processes of which to state what they read: those
     that decide, and that the others do not.
     """
-    rows = [row for rows in found["assumed_reads"].values() for row in rows]
     words = "this decides"
-    if not all(row["decides"] for row in rows):
+    if not all(row["decides"] for row in _doubtful_reads(found)):
         words = "this decides, whatever the others read"
     return f"{words}: {_stating(found, deciding=True)} (or --reads-all)"
 

@@ -185,6 +185,34 @@ def test_noisy_runs_are_of_tasks_that_read_all_files(run, trace, tmp_path, quota
     assert told in row
 
 
+@pytest.mark.parametrize(
+    ("asked_bytes", "answer", "code"), [(40, "yes", 0), (41, "depends", 4)]
+)
+def test_a_report_that_asked_for_next_to_nothing_is_no_doubt(
+    run, tmp_path, asked_bytes, answer, code
+):
+    """Four tasks, one after the other, write 1000 bytes each, of which the report asks
+    for 1 %: 1500 are enough, unless it reads all 4000.
+    """
+    rows = ["name\tstatus\trealtime\tcpus\trchar\twchar"]
+    rows += [f"MAKE ({sample})\tCOMPLETED\t9s\t1\t1\t1000" for sample in "abcd"]
+    rows += [f"REPORT\tCOMPLETED\t1s\t1\t{asked_bytes}\t1"]
+    (tmp_path / "trace.txt").write_text("\n".join(rows) + "\n")
+    (tmp_path / "dag.dot").write_text(
+        'digraph "d" {\nv0 [label="MAKE"];\nv1 [label="REPORT"];\nv0 -> v1;\n}\n'
+    )
+    words = ("trace.txt", "--dag", "dag.dot", "--cores", "1", *EXACT, "--quota", "1500")
+    found = asked(run, *words)
+    assert (found[0], found[1]["fits"]["answer"]) == (code, answer)
+    text = " ".join(run("budget", *words)[1].split())
+    told = "1 task of REPORT (1): only bytes of its own, as it asked for at most 1 %"
+    assert (told in text) == (answer == "yes")
+    assert asked(run, *words, "--reads-all", "REPORT")[0] == 3
+    single = [row for row in rows if "(b)" not in row]  # three are 1.3 % then
+    (tmp_path / "trace.txt").write_text("\n".join(single) + "\n")
+    assert asked(run, *words)[1]["fits"]["answer"] == "depends"
+
+
 def test_a_limit_must_hold_whatever_tasks_read(run, trace, tmp_path, monkeypatch):
     """The plugin plans otherwise where tasks read less: those runs count too."""
     text = (tmp_path / "trace.txt").read_text()

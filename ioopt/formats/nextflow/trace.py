@@ -308,6 +308,14 @@ ALL_FILES = "all files before it"
 """What a task is assumed to read: it asked for fewer bytes than the tasks before it
 wrote, or what it asked for is not recorded.
 """
+LITTLE = "only bytes of its own, as it asked for at most 1 % of the files before it"
+"""What a task of several others is taken to read that asked for next to nothing of what
+they wrote, such as a report from logs.
+"""
+LITTLE_SHARE = 0.01
+"""The largest share of the bytes before a task that counts as next to nothing. Mapped
+files are not counted in what a task asks for.
+"""
 ROUNDING = 1.05
 """How many times larger sums of rounded sizes may be: Nextflow writes one decimal."""
 _PART = (
@@ -338,7 +346,7 @@ def graph_of(
     files = {_product(task): told.bytes for task, told in written.items()}
     inputs: dict[str, tuple[str, ...]] = {}
     awaited: set[str] = set()
-    asked: dict[str, dict[str, float]] = {OWN_BYTES: {}, ALL_FILES: {}}
+    asked: dict[str, dict[str, float]] = {OWN_BYTES: {}, ALL_FILES: {}, LITTLE: {}}
     for task in tasks:
         others = before.get(task.id, ())
         total = sum(written[other].bytes for other in others)
@@ -348,7 +356,9 @@ def graph_of(
             on_disk = sum(written[other].on_disk for other in others)
             how = _assumed(task, on_disk, waits)
             if how:
-                asked[how][task.id] = (task.asked_bytes or 0) / on_disk
+                share = (task.asked_bytes or 0) / on_disk
+                little = how == OWN_BYTES and len(others) > 1 and share <= LITTLE_SHARE
+                asked[LITTLE if little else how][task.id] = share
         if how == OWN_BYTES:
             awaited.update(others)
             reads = [_end(other) for other in others]
@@ -358,8 +368,9 @@ def graph_of(
             reads.append(f"{task.id} reads")
             files[reads[-1]] = rest
         inputs[task.id] = tuple(reads)
-    if asked[OWN_BYTES]:
-        warnings[_PART] += asked[OWN_BYTES]
+    part = [*asked[LITTLE], *asked[OWN_BYTES]]
+    if part:
+        warnings[_PART] += part
     files |= {_end(task): 0 for task in sorted(awaited)}
     outputs = {task.id: _written_by(task.id, awaited) for task in tasks}
     assumed = {how: sorted(told, key=told.__getitem__) for how, told in asked.items()}
